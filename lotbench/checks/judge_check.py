@@ -183,14 +183,10 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
     for role, (rows, contested, agreed) in judge_rates.labelling(
         prepared.every_row, prepared.plan.experiment.seed
     ).items():
-        if not agreed.n:
-            notes.append(f"{role}: {rows} rows, {contested} contested and left out.")
-            continue
         ends = interval(agreed) or "no interval: drawing rows again shows no spread"
         value = "none" if agreed.value is None else f"{agreed.value:.3f} ({ends})"
-        notes.append(
-            f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
-        )
+        twice = f"; kappa of the two labellings: {value}" if agreed.n else ""
+        notes.append(f"{role}: {rows} rows, {contested} contested and left out{twice}.")
     split = prepared.order.split
     notes.append(f"Split: {split}; {len(prepared.probes)} rows, each judged {prepared.repeats} times.")
     if prepared.chains:
@@ -215,7 +211,6 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
             }  # fmt: skip
             name = (row.probe.sample, who, stage, str(guess), row.panel.variant)
             lines.setdefault(name, json.dumps(table, ensure_ascii=False))
-    place.mkdir(parents=True, exist_ok=True)
     with run_folder.Folder(place) as out:
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 

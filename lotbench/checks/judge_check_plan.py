@@ -141,8 +141,7 @@ def prepare(spec: CheckOrder) -> Prepared:
     folder = judge_set.find(spec.judge_set, experiment.benchmark)
     # The default model is never called; the default data are the samples that the rows of the judge set are about.
     about = str(folder) if (folder / "samples.jsonl").is_file() else judge_set.about_of(folder).data
-    defaults = {"model": experiment.model or "human", "data": experiment.data or about}
-    config = spec.config.model_copy(update={"experiment": experiment.model_copy(update=defaults)})
+    config = spec.config.changed(model=experiment.model or "human", data=experiment.data or about)
     if not any(role in experiment.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
         raise UsageError(f"nobody to check: give {flags}")

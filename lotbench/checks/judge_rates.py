@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, TypeAlias
 
 from lotbench.harness.judge_standing import tested
@@ -127,13 +126,12 @@ def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
 
 def _group(readable: Sequence[Ruling], seed: int) -> dict[str, Agreement]:
     """Return the agreement by group of rows: `all`, each language, each kind; rows without a kind count in every kind."""
-    rated = partial(_agreement, seed=seed)
-    groups = {"all": rated(readable)}
+    groups = {"all": readable}
     for language in sorted({ruling.language for ruling in readable}):
-        groups[language] = rated([ruling for ruling in readable if ruling.language == language])
+        groups[language] = [ruling for ruling in readable if ruling.language == language]
     for kind in sorted({ruling.kind for ruling in readable if ruling.kind}):
-        groups[kind] = rated([ruling for ruling in readable if ruling.kind in (kind, None)])
-    return groups
+        groups[kind] = [ruling for ruling in readable if ruling.kind in (kind, None)]
+    return {name: _agreement(chosen, seed) for name, chosen in groups.items()}
 
 
 def counted(result: Measure) -> dict[str, Any]:

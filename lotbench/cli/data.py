@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from lotbench.config.makers import PEOPLE
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.planted import PlantedRow
 from lotbench.run import plan
-from lotbench.storage import datasets
+from lotbench.storage import datasets, jsonl
 
 if TYPE_CHECKING:
     from lotbench.run.construction import Order
@@ -158,8 +157,8 @@ def imported(parsed: argparse.Namespace) -> int:
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {choices}")
         samples = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(samples, Path(parsed.out))} samples of {parsed.source}")
-        written = _read_rows(Path(parsed.out) / "samples.jsonl")
-        if scores := Counter(int(row["novelty_score"]) for row in written if "novelty_score" in row):
+        written = jsonl.tables(Path(parsed.out) / "samples.jsonl")
+        if scores := Counter(int(row["novelty_score"]) for _, row in written if "novelty_score" in row):
             counts = ", ".join(f"{score}: {scores[score]:,}" for score in sorted(scores))
             print(f"ideas by novelty_score: {counts}")
         return 0
@@ -181,7 +180,7 @@ def distribution(path: Path) -> Iterator[str]:
     This is Table 1 of LoTbench's paper; `path` is a samples.jsonl.
     """
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for row in _read_rows(path):
+    for _, row in jsonl.tables(path):
         for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
             rows[cell] += 1
             voted[cell] += "star" in row or "ratings" in row
@@ -191,12 +190,6 @@ def distribution(path: Path) -> Iterator[str]:
         counts = [(rows[type_, language], voted[type_, language]) for language in languages]
         cells = (f"{n:,} ({liked / n:.2%})" if n else "–" for n, liked in counts)
         yield "".join([f"{type_:17}", *(f"{cell:>20}" for cell in cells)])
-
-
-def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a samples.jsonl that an import wrote."""
-    with path.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def install_local(parsed: argparse.Namespace) -> int:

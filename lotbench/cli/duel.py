@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 from lotbench.cli.evaluate import configuration, interruptible, limits
-from lotbench.config.experiment import Config
 from lotbench.errors import UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import duel as duels
@@ -36,7 +34,11 @@ def duel(parsed: argparse.Namespace) -> int:
     else:
         config = configuration(parsed)
         if parsed.dry_run:
-            return _plans(config, parsed.models)
+            from lotbench.cli.dry import show_plan
+
+            for model in parsed.models:
+                show_plan(plan.make(config.changed(model=model)))
+            return 0
 
         async def note(status: Status) -> None:
             parsed.folders.append(status.path)
@@ -46,16 +48,6 @@ def duel(parsed: argparse.Namespace) -> int:
     last = interruptible(work)
     names = " ".join(str(run.path) for run in last.runs)
     print(f"more of it: lotbench compare {names}")
-    return 0
-
-
-def _plans(config: Config, models: Sequence[str]) -> int:
-    """Print the plan of each model's run in a duel (`--dry-run`), and return exit code 0."""
-    from lotbench.cli.dry import show_plan
-
-    for model in models:
-        experiment = config.experiment.model_copy(update={"model": model})
-        show_plan(plan.make(config.model_copy(update={"experiment": experiment})))
     return 0
 
 

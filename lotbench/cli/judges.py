@@ -8,9 +8,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
-from lotbench.checks.judge_check import Checked, Watch, judge_check
+from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import CheckOrder, Prepared, prepare
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.dry import show_check
@@ -46,7 +45,7 @@ def check(parsed: argparse.Namespace) -> int:
     if parsed.dry_run:
         return show_check(prepare(spec))
     try:
-        return print_result(interruptible(judge_check(spec, watch=_watch(sys.stderr))))
+        return print_result(interruptible(judge_check(spec, watch=_watch)))
     except (LotbenchError, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or error.exit_code in (3, 4):
             print("lotbench: the same command goes on where this stopped", file=sys.stderr)
@@ -66,10 +65,8 @@ def _marks(path: Path) -> int:
 
 def print_result(checked: Checked) -> int:
     """Print the notes, the results and the files of a judge check, and return exit code 0."""
-    for note in checked.notes:
-        print(note)
-    for sentence in checked.sentences:
-        print(sentence)
+    for text in (*checked.notes, *checked.sentences):
+        print(text)
     print(f"kept in the store: {len(checked.stored)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
     return 0
@@ -97,19 +94,15 @@ def _labels(files: Sequence[Path]) -> int:
     return 0
 
 
-def _watch(stream: TextIO) -> Watch:
-    """Return a display that prints the progress of a check to `stream`, every `PIPE_S` seconds and at the end."""
-
-    async def print_lines(prepared: Prepared) -> None:
-        started = time.monotonic()
-        try:
-            while True:
-                await asyncio.sleep(PIPE_S)
-                print(_line(prepared, time.monotonic() - started), file=stream, flush=True)
-        finally:
-            print(_line(prepared, time.monotonic() - started), file=stream, flush=True)
-
-    return print_lines
+async def _watch(prepared: Prepared) -> None:
+    """Print the progress of a check to standard error, every `PIPE_S` seconds and at the end."""
+    started = time.monotonic()
+    try:
+        while True:
+            await asyncio.sleep(PIPE_S)
+            print(_line(prepared, time.monotonic() - started), file=sys.stderr, flush=True)
+    finally:
+        print(_line(prepared, time.monotonic() - started), file=sys.stderr, flush=True)
 
 
 def _line(prepared: Prepared, seconds: float) -> str:

@@ -37,7 +37,6 @@ WIDTH = 48
 TICK_S = 0.1
 GIVE_UP = "give up"
 SIGNS = {"found": "✓", "miss": "●", "none": "○"}
-UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, HELPS, YES_NO = ("quit", "q"), ("help", "?", "？"), ("yes", "no", "y", "n")
 FAILS = "After a miss you may ask one yes/no question, or guess again at once."
 SHOW = "“show” is for a guess that I cannot judge; here, “give up” shows the answer."
@@ -271,7 +270,7 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
         if with_questions and turn.question:
             lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
-            said = visible(UNCLEAR.get(turn.answer, turn.answer))
+            said = "I can't tell" if turn.answer == "Unclear" else visible(turn.answer)
             lines.append(("answer", Text(f"  host: {said}", style="bold")))
         lines += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
         if turn.frame:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
 from lotbench.run.progress import damage, watch
 from lotbench.storage import datasets, run_folder
-from lotbench.types import JSON, Message
+from lotbench.types import Message
 
 
 def resume(parsed: argparse.Namespace) -> int:
@@ -92,6 +92,7 @@ def export(parsed: argparse.Namespace) -> int:
     """
     from lotbench.checks import answer_labels
     from lotbench.report import trace_rows
+    from lotbench.storage.export import write
 
     run = load_run(parsed.run, parsed.runs_folder)
     if parsed.out:
@@ -104,16 +105,9 @@ def export(parsed: argparse.Namespace) -> int:
     rows = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
-    return _write_rows(rows, parsed.out)
-
-
-def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
-    """Write rows to the file `out` and print their number, or to standard output if it is None; return exit code 0."""
-    from lotbench.storage import export
-
-    count = export.write(rows, Path(out) if out else None)
-    if out:
-        print(f"{out}: {count} rows")
+    count = write(rows, Path(parsed.out) if parsed.out else None)
+    if parsed.out:
+        print(f"{parsed.out}: {count} rows")
     return 0
 
 

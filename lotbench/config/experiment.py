@@ -110,6 +110,10 @@ class Config(FrozenModel):
     experiment: Experiment
     limits: Limits
 
+    def changed(self, **fields: Any) -> Config:
+        """Return the same configuration with other values of some fields of its experiment; they are not validated."""
+        return self.model_copy(update={"experiment": self.experiment.model_copy(update=fields)})
+
 
 def load(
     path: Path | None,

@@ -23,10 +23,6 @@ class Source(Protocol):
         """Return whether the folder has a file of that name."""
         ...
 
-    def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """Return the non-empty lines of a text file (in a folder: by name), each with its number."""
-        ...
-
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
         """Return `make(name, row)` for each row of a JSON list; names are like `test-0001`."""
         ...

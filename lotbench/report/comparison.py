@@ -310,11 +310,10 @@ def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
     models = {model: None for values in table.values() for model in values}
     matches = _rows(runs, models)
     metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
-
-    def correlate(metric: str, values: Mapping[str, float]) -> str:
-        return _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
-
-    rows = tuple((name, *(correlate(metric, values) for metric in metrics)) for name, values in table.items())
+    rows = tuple(
+        (name, *(_correlation_text(matches, metric, values) for metric in metrics))
+        for name, values in table.items()
+    )
     missing = [run.name for run in runs if run not in [each for each, _ in matches]]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
@@ -323,11 +322,10 @@ def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
-def _correlation_text(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
+def _correlation_text(matches: Sequence[tuple[Entry, str]], metric: str, values: Mapping[str, float]) -> str:
+    scores = [(run.scores.get(metric), row) for run, row in matches if row in values]
     both = [
-        (float(score["value"]), value)
-        for score, value in pairs
-        if score is not None and score["value"] is not None and value is not None
+        (float(score["value"]), values[row]) for score, row in scores if score and score["value"] is not None
     ]
     result = correlation([ours for ours, _ in both], [published for _, published in both])
     if result.value is None:

@@ -12,11 +12,6 @@ from lotbench.report.markdown import interval
 from lotbench.report.sections import Cell, Section, Table
 
 
-def sections(ranking: Board) -> list[Section]:
-    """Return the section of paired differences; none for a single run."""
-    return [_differences(ranking)] if ranking.pairs else []
-
-
 def detectable(pair: Pair) -> float | None:
     """Return the smallest detectable difference of two runs at the level of their test; None if it is not defined."""
     seen = pair.difference
@@ -25,7 +20,8 @@ def detectable(pair: Pair) -> float | None:
     return what_it_shows.detectable(seen.n, pair.level) * seen.sd
 
 
-def _differences(ranking: Board) -> Section:
+def section(ranking: Board) -> Section:
+    """Return the section of paired differences."""
     rows: list[tuple[Cell, ...]] = []
     for pair in ranking.pairs:
         seen, apart = pair.difference, "yes" if pair.apart else "no"
@@ -47,15 +43,13 @@ def _differences(ranking: Board) -> Section:
 
 def _judge(ranking: Board) -> list[str]:
     """Return notes on how the judge's error rates affect the differences."""
-    notes = []
     rates = {_rate(place.entry.checked) for place in ranking.places if place.entry.checked} - {""}
-    notes += [
+    if not rates and any(place.entry.metric.least for place in ranking.places):
+        return ["The judge was not checked: what it accepts wrongly may be the whole difference."]
+    return [
         f"The judge's FPR, checked on hard negatives: {rate}; p allows for its upper end."
         for rate in sorted(rates)
     ]
-    if not rates and any(place.entry.metric.least for place in ranking.places):
-        notes.append("The judge was not checked: what it accepts wrongly may be the whole difference.")
-    return notes
 
 
 def _rate(rate: Mapping[str, Any]) -> str:

@@ -174,9 +174,8 @@ def sample_means(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
     failed = 0
     for trace in traces:
         failed += trace.outcome.endswith("_failed") or trace.score.value is None
-        if trace.score.value is None:
-            continue
-        scores.setdefault(trace.sample, []).append(trace.score.value)
+        if trace.score.value is not None:
+            scores.setdefault(trace.sample, []).append(trace.score.value)
     return {name: fmean(scores[name]) for name in sorted(scores)}, failed
 
 

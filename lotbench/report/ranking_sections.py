@@ -20,8 +20,9 @@ REASONS = "not trusted because"
 def sections(ranking: Board) -> list[Section]:
     """Return the sections of a ranking: places, paired differences, people."""
     places = [_ranking(ranking)] if ranking.places else []
+    differences = [difference_sections.section(ranking)] if ranking.pairs else []
     persons = [_people(ranking)] if ranking.people else []
-    return [*places, *difference_sections.sections(ranking), *persons]
+    return [*places, *differences, *persons]
 
 
 def correlations(

@@ -296,8 +296,7 @@ def faults(check: Check) -> Iterator[str]:
 
 def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
     """Yield violations of a check of yes/no verdicts: FPR, FNR, kappa, and the numbers of rows."""
-    sides = (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr))
-    for rate, value, most in sides:
+    for rate, value, most in (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr)):
         if value is None:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:

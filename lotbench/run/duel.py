@@ -91,7 +91,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
     """
     if len(set(models)) < max(2, len(models)):
         raise UsageError(f"a duel is between two or more models, each named once (got {', '.join(models)})")
-    first = plan.make(_config_with(config, {"model": models[0]}))
+    first = plan.make(config.changed(model=models[0]))
     if any(len({episode.sample for episode in sequence}) > 1 for sequence in first.sequences()):
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
@@ -101,7 +101,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
     secrets.SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
     name = secrets.token_hex(8)
-    configs = [_config_with(config, {"model": model, "samples": order, "limit": None}) for model in models]
+    configs = [config.changed(model=model, samples=order, limit=None) for model in models]
 
     def starts(only: Collection[str]) -> list[Awaitable[Run]]:
         return [begin(each, only=only, duel=name, **how) for each in configs]
@@ -165,9 +165,8 @@ def last_look(runs: Sequence[Run]) -> Look | None:
     if not at:
         return None
     end, level = looks[at - 1]
-    return Look(
-        at, len(looks), end, level, _board(runs, {name for unit in units[:end] for name in unit}), runs
-    )
+    only = {name for unit in units[:end] for name in unit}
+    return Look(at, len(looks), end, level, _board(runs, only), runs)
 
 
 def _board(runs: Sequence[Run], samples: Collection[str]) -> Board:
@@ -189,7 +188,3 @@ async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
         if isinstance(result, BaseException):
             raise result
     return [result for result in ended if isinstance(result, Run)]
-
-
-def _config_with(config: Config, fields: Mapping[str, Any]) -> Config:
-    return config.model_copy(update={"experiment": config.experiment.model_copy(update=dict(fields))})

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def write(
     # Imported late: it imports matplotlib, which is needed only at the end of a run.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, quality = _build_report(plan, run.path, run.traces, wall_s, totals, out, embed=embed)
+    report, quality = _build_report(plan, run, wall_s, totals, out, embed=embed)
     summary = to_summary(report)
     if out is not None:
         if quality.used:
@@ -106,73 +106,48 @@ def _pictures(plan: Plan, report: Report) -> dict[str, str]:
     return shown
 
 
-@dataclass(frozen=True, slots=True)
-class _Results:
-    """Intermediate results of a run that several parts of its report need.
-
-    `spending`, `ids` and `works` are the three results of `usage_tables`.
-    """
-
-    traces: Sequence[Trace]
-    evidence: Evidence
-    quality: JudgeQuality
-    primary_metric: PrimaryMetric
-    spending: Mapping[str, RoleUsage]
-    ids: Mapping[str, set[str]]
-    works: Mapping[str, list[Work]]
-
-
 def _build_report(
-    plan: Plan,
-    path: Path,
-    traces: Sequence[Trace],
-    wall_s: float,
-    totals: Totals,
-    out: run_folder.Folder | None = None,
-    *,
-    embed: bool = False,
+    plan: Plan, run: Run, wall_s: float, totals: Totals, out: run_folder.Folder | None, *, embed: bool
 ) -> tuple[Report, JudgeQuality]:
     """Return the report of a run, and the quality of its judges."""
-    benchmark, settings = plan.benchmark, plan.settings
+    benchmark, settings, traces = plan.benchmark, plan.settings, run.traces
     answers = benchmark.answers_by_sample(traces, settings)
-    quality = _judge_quality(plan, path, traces, totals)
-    results = _Results(
-        traces,
-        gather_evidence(plan, path, answers, out, embed=embed),
-        quality,
-        benchmark.primary_metric(traces, settings),
-        *usage_tables(totals, plan.names),
-    )
-    scored = benchmark.metrics(traces, settings, results.evidence)
+    quality = _judge_quality(plan, run, totals)
+    evidence = gather_evidence(plan, run.path, answers, out, embed=embed)
+    primary_metric = benchmark.primary_metric(traces, settings)
+    scored = benchmark.metrics(traces, settings, evidence)
     scores = dict(scored)
     for name in scored.keys() & quality.chance.keys():
         baselines = {**scored[name].baselines, "chance": quality.chance[name]}
         scores[name] = replace(scored[name], baselines=baselines)
     preset = reference(benchmark)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
-    own = benchmark.sections(traces, settings, results.evidence)
+    own = benchmark.sections(traces, settings, evidence)
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
         # The judges, the power, and the benchmark's own sections.
-        [*quality.sections, what_it_shows.section(results.primary_metric), *own],
-        _facts(plan, results, wall_s),
-        scored if rescored == settings else benchmark.metrics(traces, rescored, results.evidence),
+        [*quality.sections, what_it_shows.section(primary_metric), *own],
+        _facts(plan, run, wall_s, totals, quality, primary_metric),
+        scored if rescored == settings else benchmark.metrics(traces, rescored, evidence),
     )
     return report, quality
 
 
-def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
+def _facts(
+    plan: Plan, run: Run, wall_s: float, totals: Totals, quality: JudgeQuality, primary_metric: PrimaryMetric
+) -> Facts:
     """Return the facts of a run for its report."""
-    benchmark, settings, quality = plan.benchmark, plan.settings, results.quality
+    benchmark, settings = plan.benchmark, plan.settings
+    spending, ids, works = usage_tables(totals, plan.names)
     preset, preset_settings = reference(benchmark)
-    case = _case(plan, results.ids, results.primary_metric, results.traces, quality)
+    case = _case(plan, ids, primary_metric, run.traces, quality)
     reasons = trust.reasons(case)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
         models={
-            role: sorted(results.ids.get(role, set())) or [n.text for n in names]
+            role: sorted(ids.get(role, set())) or [n.text for n in names]
             for role, names in plan.names.items()
         },
         arm=arm(settings),
@@ -180,16 +155,16 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         n_episodes=sum(map(len, plan.sequences())),
         reasons=reasons,
         check=check_command(plan.experiment, reasons),
-        run=results.evidence.run,
+        run=run_folder.called(run.path),
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": plan.experiment.repeats},
         preset=preset,
         reference=preset_settings.model_dump(mode="json") | {"repeats": benchmark.repeats},
         score_only=score_settings(settings, only=True),
-        spent=results.spending,
-        footprint=footprint(results.works),
-        notes=tuple(note for note in (quality.said, results.primary_metric.counted) if note),
-        primary_metric=results.primary_metric.name,
+        spent=spending,
+        footprint=footprint(works),
+        notes=tuple(note for note in (quality.said, primary_metric.counted) if note),
+        primary_metric=primary_metric.name,
         words=benchmarks.metric_words(benchmark.name),
         digests=plan.digests,
         wall_s=round(wall_s, 1),
@@ -246,7 +221,7 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
     return tuple(row for _, row in tables(path))
 
 
-def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
+def _judge_quality(plan: Plan, run: Run, totals: Totals) -> JudgeQuality:
     """Return the quality of the run's judges, by checks in the store and in the run folder."""
     validation = plan.benchmark.validation
     if validation is None:
@@ -255,7 +230,7 @@ def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Tota
     return judge_standing.standing(
         validation,
         JudgeContext(
-            traces=traces,
+            traces=run.traces,
             settings=plan.settings,
             seed=plan.experiment.seed,
             prompts=plan.prompts,
@@ -263,8 +238,8 @@ def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Tota
             ids=totals.ids(),
             addresses=addresses,
             data=plan.digests["data"],
-            run=path.name,
-            records=(*judge_records.counting(plan.digests["data"]), *read_checks(path)),
+            run=run.path.name,
+            records=(*judge_records.counting(plan.digests["data"]), *read_checks(run.path)),
         ),
     )
 

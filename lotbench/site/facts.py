@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
@@ -257,16 +257,11 @@ def _facts() -> Mapping[str, Facts]:
     """Return the facts by key text, with what follows from them."""
     rows = {key: [set(part.split()) for part in row.split("|")] for key, row in _table()["key_texts"].items()}
     for itself, _, unsure in rows.values():
-        itself |= _with_implied(itself)
+        for fact in (waiting := list(itself)):
+            waiting += [other for other in _table()["implies"].get(fact, "").split() if other not in waiting]
+        itself |= {*waiting}
         unsure |= {other for fact in itself for other in _table()["blurs"].get(fact, "").split()}
     return {key: Facts(*map(frozenset, row)) for key, row in rows.items()}
-
-
-def _with_implied(facts: Iterable[str]) -> frozenset[str]:
-    """Return some facts and all that follow from them."""
-    for fact in (waiting := list(facts)):
-        waiting += [other for other in _table()["implies"].get(fact, "").split() if other not in waiting]
-    return frozenset(waiting)
 
 
 def _stems(text: str) -> str:

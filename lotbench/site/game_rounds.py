@@ -258,6 +258,7 @@ def _call(
     place: int, step: Mapping[str, JSON], used: Mapping[str, Usage], hidden: Sequence[str] = ()
 ) -> Call:
     values: Mapping[str, Any] = step
+    value = values.get("value")
     return Call(
         place=place,
         key=str(step.get("call") or ""),
@@ -267,7 +268,7 @@ def _call(
         draw=int(values.get("draw") or 0),
         seconds=float(values.get("seconds") or 0.0),
         usage=used.get(str(step.get("call"))),
-        texts=tuple(pair for pair in _texts(_value(step)) if pair[0] not in hidden),
+        texts=tuple(fields(value if isinstance(value, Mapping) else {"value": value}, hidden)),
     )
 
 
@@ -289,8 +290,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(map(_text, value))
     return json.dumps(value, ensure_ascii=False)
-
-
-def _value(step: Mapping[str, JSON]) -> Mapping[str, Any]:
-    value = step.get("value")
-    return value if isinstance(value, Mapping) else {"value": value}

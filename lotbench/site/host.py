@@ -54,9 +54,8 @@ def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
     wrong |= {rejected.text: rejected.why for rejected in sample.reject}
     for guess, counts in _guesses().get(sample.id, {}).items() if facts.about(sample.key_text) else ():
         if guess not in right.keys() | wrong.keys():
-            (right if counts else wrong)[guess] = (
-                f"It is on the list of what {'counts' if counts else 'misses'}."
-            )
+            side, word = (right, "counts") if counts else (wrong, "misses")
+            side[guess] = f"It is on the list of what {word}."
     return {sample.key_text: "It is the very words.", **right}, wrong
 
 
@@ -95,8 +94,7 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     if held:
         text, counts, why = max(held, key=lambda one: (stems(one[0]).issuperset(last), not one[1]))
         return counts, f"It has “{text}” in it." if counts else why
-    literal = words.overlap(guess, sample.caption) == "shortens"
-    if literal:
+    if words.overlap(guess, sample.caption) == "shortens":
         return False, "That is in the picture already."
     other = nouns.is_other_kind(sample.key_text, guess, right)
     return (False, "That is another kind of thing.") if other else (None, "")
@@ -131,12 +129,9 @@ def alike(text: str, other: str) -> float:
     if stems(text) == stems(other):
         return 1.0 if first == second else 0.995
     # In a short word, one letter makes another word.
-    close = (
-        SequenceMatcher(None, first, second, autojunk=False).ratio()
-        if min(len(first), len(second)) > 4
-        else 0.0
-    )
-    return min(close, 0.99)
+    if min(len(first), len(second)) < 5:
+        return 0.0
+    return min(SequenceMatcher(None, first, second, autojunk=False).ratio(), 0.99)
 
 
 def stems(text: str) -> frozenset[str]:

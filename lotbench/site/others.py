@@ -12,8 +12,6 @@ from lotbench.errors import LotbenchError
 from lotbench.site.runs import Gallery
 from lotbench.storage import run_folder
 
-PEOPLE = "human:"
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -59,7 +57,7 @@ def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
         # A game that broke off does not show how far its player was from the answer.
         rows = [row for row in shelf.rows if row.sample == sample and not row.outcome.endswith("_failed")]
         rounds = [row.solved for row in rows]
-        if shelf.run.config.model.startswith(PEOPLE):
+        if shelf.run.config.model.startswith("human:"):
             people += rounds
         elif rounds:
             models.append(Standing(shelf.run.config.model.partition("@http")[0], tuple(rounds)))

@@ -110,14 +110,10 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
         UsageError: There is no sample to play.
     """
     languages = config.experiment.languages or (DAILY_LANGUAGE,)
-    experiment = config.experiment.model_copy(update={"languages": languages, "limit": None})
-    plan_of_all = plan.make(_config_for(Config(experiment=experiment, limits=config.limits), "nobody"))
+    plan_of_all = planned(config.changed(languages=languages, limit=None))
     names = daily_order(item.id for item in plan_of_all.chosen)
     place = (day - FIRST).days % len(names)
-    return Config(
-        experiment=experiment.model_copy(update={"samples": (names[place],), "languages": ()}),
-        limits=config.limits,
-    )
+    return config.changed(samples=(names[place],), languages=(), limit=None)
 
 
 def of_a_day(config: Config, day: datetime.date, name: str) -> Config:
@@ -138,8 +134,7 @@ def of_a_day(config: Config, day: datetime.date, name: str) -> Config:
         items_left.remove(item)
         names.append(item.id)
         picture = item.image
-    experiment = config.experiment.model_copy(update={"samples": tuple(names), "languages": ()})
-    return Config(experiment=experiment, limits=config.limits)
+    return config.changed(samples=tuple(names), languages=())
 
 
 async def play_next(
@@ -181,7 +176,7 @@ async def play_next(
     if not unplayed:
         raise NothingLeftError(f"{name} has played every sample there is to play", played)
     objects = _add_host(run_plan.experiment.model, own, run_plan, decide)
-    return await begin(_config_for(config, name, unplayed), out=out, own=objects, watch=watch)
+    return await begin(_config_for(config, name, samples=unplayed), out=out, own=objects, watch=watch)
 
 
 def planned(config: Config) -> Plan:
@@ -195,14 +190,10 @@ def _add_host(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> di
     return host if own is None else {model: own, **host}
 
 
-def _config_for(config: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
-    change: dict[str, Any] = {"model": f"human:{name}", "repeats": 1, "limit": None}
-    if samples is not None:
-        change["samples"] = samples
-    return Config(
-        experiment=config.experiment.model_copy(update=change),
-        limits=config.limits.model_copy(update={"concurrency": 1}),
-    )
+def _config_for(config: Config, name: str, **fields: Any) -> Config:
+    """Return the configuration with which a person plays; `fields` are more fields of its experiment."""
+    alone = config.model_copy(update={"limits": config.limits.model_copy(update={"concurrency": 1})})
+    return alone.changed(model=f"human:{name}", repeats=1, limit=None, **fields)
 
 
 def _runs(out: Path, run_plan: Plan) -> list[Run]:

@@ -10,6 +10,7 @@ import asyncio
 import datetime
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from lotbench.calls.budget import Budget
@@ -243,7 +244,8 @@ class PlaySite:
             case ["result", sample] if player.run:
                 return self._result_page(player, sample.removesuffix(".html"), "../")
             case ["game", sample] if player.run:
-                return self._replay_page(player, sample.removesuffix(".html"))
+                shown = self._trace(player, sample.removesuffix(".html"))
+                return self._gallery.episode_page(*shown, "../", "played", {})
         raise LookupError("/".join(rest))
 
     def _join_page(self) -> Served:
@@ -331,18 +333,12 @@ class PlaySite:
             fresh=(sample, 1) not in player.read,
         )
 
-    def _replay_page(self, player: Player, sample: str) -> Served:
-        """Return the page that shows a finished game round by round."""
-        return self._gallery.episode_page(*self._trace(player, sample), "../", "played", {})
-
     def _picture(self, player: Player, file: str) -> Served:
         """Return a picture that the player was shown, by its file name: a digest, and `.png`."""
         if player.status is not None:
-            try:
+            with suppress(KeyError):
                 image = player.status.plan.pictures.sent_bytes(file.removesuffix(".png"))
                 return Served(image, media_type(image), lasting=True)
-            except KeyError:
-                pass
         return self._gallery.get(f"picture/{file}")
 
 

@@ -69,9 +69,8 @@ def result(trace: Trace, most: int) -> Result:
     played = until_given_up(rounds)
     given_up = played < len(rounds)
     dots = tuple((_dot(each), bool(each.clues or each.frame)) for each in rounds[:played])
-    solved = next((each.number for each in rounds if _dot(each) == "found"), None)
-    if trace.outcome != "solved":
-        solved = None
+    found = [each.number for each in rounds if _dot(each) == "found"]
+    solved = found[0] if found and trace.outcome == "solved" else None
     why = {
         (text, opinion.accepted)
         for at in rounds

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ def clock() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
 
 
+@dataclass(frozen=True)
 class Review:
     """The page that shows cards and appends each decision to a file.
 
@@ -45,29 +46,23 @@ class Review:
         now: Returns the current time as text.
     """
 
-    def __init__(
-        self,
-        cards: Sequence[Card],
-        items: Mapping[str, Any],
-        folder: Path,
-        declared: Benchmark,
-        *,
-        out: Path,
-        name: str,
-        now: Callable[[], str] = clock,
-    ) -> None:
-        self._cards, self._items, self._folder, self._declared = cards, items, folder, declared
-        self._out, self._name, self._now = out, name, now
+    cards: Sequence[Card]
+    items: Mapping[str, Any]
+    folder: Path
+    declared: Benchmark
+    out: Path
+    name: str
+    now: Callable[[], str] = clock
 
     def get(self, path: str) -> serve.Served:
         """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
-                cards = [asdict(card) for card in self._cards]
-                return screen("review", title=f"Review of {self._folder.name}", cards=cards, choices=CHOICES)
+                cards = [asdict(card) for card in self.cards]
+                return screen("review", title=f"Review of {self.folder.name}", cards=cards, choices=CHOICES)
             case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
-                if image := self._items[self._cards[int(number)].id].image:
-                    return serve.Served(encoded(self._folder / image, MAX_PX), "image/png")
+                if image := self.items[self.cards[int(number)].id].image:
+                    return serve.Served(encoded(self.folder / image, MAX_PX), "image/png")
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
@@ -79,9 +74,9 @@ class Review:
         """
         if path != "decision":
             raise LookupError(path)
-        card, line = decision(self._cards, sent)
-        notes = grave_findings(self._declared, self._items[card.id], line.get("changes", {}))
-        jsonl.append(self._out, [jsonl.line({**line, "by": self._name, "at": self._now()})])
+        card, line = decision(self.cards, sent)
+        notes = grave_findings(self.declared, self.items[card.id], line.get("changes", {}))
+        jsonl.append(self.out, [jsonl.line({**line, "by": self.name, "at": self.now()})])
         return {"notes": notes}
 
 

@@ -6,7 +6,6 @@ a sample whose id cannot be part of an address is refused.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
 from lotbench.site import game_rounds
 from lotbench.storage import run_folder
+from lotbench.storage.datasets import file_stamp
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -218,14 +218,6 @@ def _answers(path: Path) -> Callable[[Trace], Sequence[str]]:
     return lambda trace: declared.answers(trace, settings)
 
 
-def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """Return the change time in nanoseconds and the size of each file in `FILES`; None for a missing file."""
-    return tuple(_file_stamp(path / file) for file in FILES)
-
-
-def _file_stamp(file: Path) -> tuple[int, int] | None:
-    try:
-        status = os.stat(file)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+def stamp(path: Path) -> tuple[object, ...]:
+    """Return what changes if a run's folder changes: the stamp of each file in `FILES`."""
+    return tuple(file_stamp(path / file) for file in FILES)

@@ -7,7 +7,7 @@ recorded replies. If that fails, the replies are shown without messages, with th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,27 +87,19 @@ def episode_calls(run: Run, trace: Trace) -> tuple[list[CallView], str]:
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
-    all_calls = [
-        CallView(
-            call, lines.get(call.key), _messages(sent.get(call.key), call.place, seen), _form(sent, call)
-        )
-        for call in calls(trace, {})
-        if call.key
-    ]
+    all_calls = []
+    for call in calls(trace, {}):
+        if call.key:
+            request = sent.get(call.key)
+            messages = [_message(each, call.place, seen) for each in request.messages] if request else []
+            schema = request.schema if request else None
+            form = json.dumps(schema, ensure_ascii=False, indent=2) if schema else ""
+            all_calls.append(CallView(call, lines.get(call.key), messages, form))
     if not why and any(each.entry is None for each in all_calls):
         why = "not all calls of this game are in the journal any more"
     elif not why and any(not each.messages for each in all_calls):
         why = "the game goes another way today: a prompt, a sample or the code has changed since"
     return all_calls, why
-
-
-def _form(sent: Mapping[str, Request], call: Call) -> str:
-    schema = sent[call.key].schema if call.key in sent else None
-    return json.dumps(schema, ensure_ascii=False, indent=2) if schema else ""
-
-
-def _messages(request: Request | None, place: int, seen: dict[tuple[Any, ...], int]) -> list[SentMessage]:
-    return [_message(message, place, seen) for message in request.messages] if request else []
 
 
 def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> SentMessage:

@@ -242,7 +242,7 @@ class Pictures(Mapping[str, Image]):
             self._sources[sha256] = path
             return Image(sha256)
         if path not in self._known:
-            image = Image(_data_url(path, self._max_px, _stamp(path))[1])
+            image = Image(_data_url(path, self._max_px, file_stamp(path))[1])
             self._sources[image.sha256] = path
             self._known[path] = image
         return self._known[path]
@@ -264,7 +264,7 @@ class Pictures(Mapping[str, Image]):
             DataError: The file is gone or has changed since the run began.
         """
         path = self._sources[sha256]
-        url, picture_sha256 = _data_url(path, self._max_px, _stamp(path))
+        url, picture_sha256 = _data_url(path, self._max_px, file_stamp(path))
         if picture_sha256 != sha256:
             raise DataError([f"{path}: is not the picture that the run began with"])
         return url
@@ -274,7 +274,8 @@ class Pictures(Mapping[str, Image]):
         return self._paths[sample]
 
 
-def _stamp(path: Path) -> object:
+def file_stamp(path: Path) -> object:
+    """Return what changes if a file changes: its time in nanoseconds, size and number; None for a missing file."""
     with suppress(OSError):
         status = path.stat()
         return status.st_mtime_ns, status.st_size, status.st_ino
@@ -288,7 +289,7 @@ def sent_digest(path: Path, max_px: int) -> str:
     Raises:
         DataError: The picture is missing or cannot be read.
     """
-    return _sent_digest(path, max_px, _stamp(path))
+    return _sent_digest(path, max_px, file_stamp(path))
 
 
 @lru_cache(maxsize=DIGESTS)

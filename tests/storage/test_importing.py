@@ -125,7 +125,7 @@ def test_no_pipe_among_published_files_is_waited_for(tmp_path: Path) -> None:
     assert dict(bring(source, tmp_path / "made").skipped) == {"the picture is not there": 1}
     os.mkfifo(tmp_path / "rows.json")
     file = published.Files(tmp_path / "rows.json")
-    for read in (file.lines, lambda: file.items(Mock())):
+    for read in (lambda: file.table(set()), lambda: file.items(Mock())):
         with pytest.raises(DataError, match="no regular file"):
             read()
 

@@ -23,7 +23,6 @@ from lotbench.storage.pictures.picture_file import MAX_BYTES, MAX_PIXELS
 
 NAMED = 100
 """How many broken rows are listed; all are counted."""
-REPORT = "import.json"
 
 
 class SkippedError(Exception):
@@ -76,7 +75,8 @@ def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
     rows_of = {"read": done.read, "kept": done.imported, "skipped": done.skipped, "broken": done.broken}
-    atomic_write.write(dest / REPORT, json.dumps({"from": source, **rows_of}, indent=2, ensure_ascii=False))
+    summary = json.dumps({"from": source, **rows_of}, indent=2, ensure_ascii=False)
+    atomic_write.write(dest / "import.json", summary)
     return done
 
 

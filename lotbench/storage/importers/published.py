@@ -35,15 +35,6 @@ class Files:
         """Return whether the folder has a file of that name."""
         return (self.path / name).is_file()
 
-    def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """Return the non-empty lines of a text file, each with its number.
-
-        Raises:
-            DataError: The file cannot be read.
-        """
-        _, text = self._text(name)
-        return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
         """Return the records of a JSON list.
 
@@ -71,12 +62,16 @@ class Files:
         return samples
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
-        """Return the rows of a CSV file, each with the number of its last line.
+        """Return the rows of a CSV file, each with the number of its last line; a byte order mark is left out.
 
         Raises:
             DataError: The file cannot be read, or lacks one of the `columns`.
         """
-        path, text = self._text(name)
+        path = self.path / name if name else self.path
+        try:
+            text = read_bytes(path).decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError([f"{path}: {error}"]) from None
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
         try:
             if missing := columns - {*(reader.fieldnames or ())}:
@@ -86,14 +81,6 @@ class Files:
             return [(reader.line_num, row) for row in reader]
         except csv.Error as error:
             raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
-
-    def _text(self, name: str) -> tuple[Path, str]:
-        """Return the path and the text of the file, or of the named file in the folder; a byte order mark is removed."""
-        path = self.path / name if name else self.path
-        try:
-            return path, read_bytes(path).decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError([f"{path}: {error}"]) from None
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
