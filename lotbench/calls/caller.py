@@ -227,7 +227,8 @@ class Caller:
             spending.reset(limited)
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent or 0.0)
-        if not uncounted:
+        # A request that was refused says nothing of the length of replies.
+        if not uncounted and (reply.text or used.output_tokens):
             # A server may count what no reply of this length can have.
             output_tokens = min(used.output_tokens, request.sampling.max_tokens or MOST)
             self._mean_reply[kind] = 0.9 * self._mean_reply.get(kind, output_tokens) + 0.1 * output_tokens

@@ -254,7 +254,7 @@ def base_model(model_id: str) -> str:
 
 
 def related(first: str, other: str) -> bool:
-    """Return whether two model ids are of one family: the name before a digit, size or date is equal (`gpt`).
+    """Return whether two model ids are of one family: the first word, or the name before a digit, size or date, is equal (`gpt`).
 
     A distillation belongs to both families. Names of Python callables and of people must be equal as a whole. The mark of a
     Python object (`models.python_models.own_mark`) does not count.
@@ -265,11 +265,22 @@ def related(first: str, other: str) -> bool:
     return not _families(first).isdisjoint(_families(other))
 
 
+_WORD = re.compile(r"(?:(?:azure|chat|code|llm|model|my|open|text)[-_.])*+([a-z]{2,})(?![a-z])")
+"""The first word of a model's name behind words that many families have."""
+
+
 @cache
 def _families(model_id: str) -> frozenset[str]:
     """Return the families of a model id: two for a distillation; those of the base for a fine-tune (`ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
-    return frozenset(_family(part) for part in name.split("-distill-"))
+    parts = name.split("-distill-")
+    return frozenset(family for part in parts for family in (_family(part), _first_word(part)) if family)
+
+
+def _first_word(name: str) -> str:
+    """Return the first word of a name without its maker, such as `gpt` of gpt-oss-120b; "" if it names no family."""
+    word = _WORD.match(_MAKER.sub("", _MAKER.sub("", name)))
+    return word[1] if word else ""
 
 
 def _family(name: str) -> str:
@@ -286,6 +297,8 @@ def kin(first: ModelName, other: ModelName) -> bool:
     """Return whether two model names are equal or of one family; False if one is a person."""
     if "human" in (first.kind, other.kind):
         return False
+    if "python" in (first.kind, other.kind):
+        return first == other
     return first == other or (bool(first.model) and related(first.model, other.model))
 
 

@@ -108,7 +108,7 @@ class InspectModel:
 def name(model: Model) -> str:
     """Return lotbench's name for a model of inspect, such as `gemini/NAME`.
 
-    It is `python:NAME` if lotbench has no such provider, and `python:NAME@HOST` if inspect asks another server than lotbench
+    It is `python:NAME` if lotbench has no such provider, and `python:NAME~HOST` if inspect asks another server than lotbench
     would.
     """
     provider, _, rest = str(model).partition("/")
@@ -117,9 +117,9 @@ def name(model: Model) -> str:
         return f"python:{model}"
     variables = (f"{provider.upper()}_BASE_URL", "INSPECT_EVAL_MODEL_BASE_URL")
     urls = [model.api.base_url, *map(os.environ.get, variables)]
-    own = urlsplit(parse(f"{ours}/{rest}").url).netloc
-    if elsewhere := sorted({urlsplit(url).netloc for url in urls if url} - {own}):
-        return f"python:{model}@{'+'.join(elsewhere)}"
+    hosts = {urlsplit(url).netloc.replace("localhost", "127.0.0.1") for url in urls if url}
+    if elsewhere := sorted(hosts - {urlsplit(parse(f"{ours}/{rest}").url).netloc}):
+        return f"python:{model}~{'+'.join(elsewhere)}"
     # A service after the provider (openai/azure/NAME) has an address of its own.
     service = "/" in rest and ours in ("openai", "anthropic", "gemini")
     return f"python:{model}" if service else f"{ours}/{rest}"
@@ -131,7 +131,7 @@ def refuse_options(model: Model) -> None:
     Raises:
         UsageError: There are such options; the message names them.
     """
-    options = [*active_generate_config(), *model.config]
+    options = [*active_generate_config(), *model.config, *model.model_args.items()]
     if changed := sorted({key for key, value in options if value is not None} - TRANSPORT):
         raise UsageError(
             f"{', '.join(changed)}: the benchmark sets prompts and sampling (-T sampling.ROLE.NAME=...)"

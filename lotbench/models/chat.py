@@ -96,8 +96,8 @@ class ChatModel:
         )
         self._sees = False
         """Whether the model has answered a request with a picture; if it refuses one later, that picture is the reason."""
-        self._forbidden = MOST_FORBIDDEN - 1
-        """How many refusals with status 403 came since the last reply; before the first reply, one is enough to stop."""
+        self._forbidden = 0
+        """How many refusals with status 403 came since the last reply; of the connection test, one is enough to stop."""
         self._proven: set[str] = set()
         """Parameters and forms with which a reply has come: a later refusal is of something else, such as a quoted prompt."""
         self._connections = {} if connections is None else connections
@@ -126,6 +126,8 @@ class ChatModel:
         from lotbench.models.openai_chat import RefusedError
 
         chat = self._chat or self._open_chat(body["model"])
+        if request.key.step == "preflight":
+            self._forbidden = MOST_FORBIDDEN - 1
         parameters = {name: value for name, value in body.items() if name not in ("model", "messages")}
         sent = chat_format.sent_parameters(body, able)
         try:
@@ -165,10 +167,7 @@ class ChatModel:
         self._stop_if_hopeless(status, text, message, body)
         if status in (400, 413, 422):
             less = chat_format.lessened(able, text, body)
-            form = (
-                {str(body.get("response_format"))} if less and less.structured != able.structured else set()
-            )
-            if less is not None and not (form | less.refused - able.refused) & self._proven:
+            if less is not None and not chat_format.lost(able, less, body) & self._proven:
                 return less
             if chat_format.too_long(text):
                 return Reply("", "", "length", sent=sent)

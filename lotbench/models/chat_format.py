@@ -239,6 +239,14 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
     return None
 
 
+def lost(able: Abilities, less: Abilities, request_body: Mapping[str, Any]) -> set[str]:
+    """Return what a request body has and would lose with lesser abilities: parameters by name, the form as text."""
+    names = {*(less.refused - able.refused)} | ({*able.bounds[:1]} if less.bounds != able.bounds else set())
+    return names | (
+        {str(request_body.get("response_format"))} if less.structured != able.structured else set()
+    )
+
+
 def too_long(error: str) -> bool:
     """Return whether an error message says that the prompt is too long."""
     return _says(

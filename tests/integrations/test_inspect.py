@@ -274,10 +274,11 @@ def test_inspects_limits_end_a_sample_and_retries_pay_for_no_reply_twice(tool: T
 
 NAMES = """
 from inspect_ai.model import get_model
+from lotbench.config.model_names import parse
 from lotbench.integrations.inspect_model import name
 for url in (None, "http://127.0.0.1:1/v1"):
     for model in ("openrouter/x/y", "openai/gpt-4o", "openai/azure/gpt-4o"):
-        print(name(get_model(model, base_url=url)), end=" ")
+        print(parse(name(get_model(model, base_url=url))).text, end=" ")
 """
 
 
@@ -287,7 +288,7 @@ def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
         **dict.fromkeys(("OPENROUTER_API_KEY", "OPENAI_API_KEY", "AZUREAI_OPENAI_API_KEY"), "none"),
         "AZUREAI_OPENAI_BASE_URL": "http://127.0.0.1:2/v1",
     }
-    at = "@127.0.0.1:1"
+    at = "~127.0.0.1:1"
     there = f"python:openrouter/x/y{at} python:openai/gpt-4o{at} python:openai/azure/gpt-4o{at}"
     plain = f"openrouter/x/y openai/gpt-4o python:openai/azure/gpt-4o {there}"
     assert tool.run("python", "-c", NAMES, **keys).stdout.splitlines()[-1].split() == plain.split()
@@ -295,7 +296,7 @@ def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
         "python", "-c", NAMES, **keys, OPENROUTER_BASE_URL="http://127.0.0.1:3/v1"
     ).stdout.splitlines()[-1]
     assert moved.split() == [
-        "python:openrouter/x/y@127.0.0.1:3", *plain.split()[1:3], "python:openrouter/x/y@127.0.0.1:1+127.0.0.1:3",
+        "python:openrouter/x/y~127.0.0.1:3", *plain.split()[1:3], "python:openrouter/x/y~127.0.0.1:1+127.0.0.1:3",
         *plain.split()[4:],
     ]  # fmt: skip
 
