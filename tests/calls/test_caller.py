@@ -170,6 +170,15 @@ async def test_calls_in_flight_wait_for_the_first_of_their_kind(room: Any) -> No
     assert (len(model.asked), place.budget.tokens) == (2, 8000)
 
 
+async def test_a_refused_request_says_nothing_of_the_length_of_replies(room: Any) -> None:
+    refused, long = Reply("", "", "content_filter"), Reply("{}", "m", usage=Usage(0, 0, 4000))
+    model = Model(refused, long, latency=0.01)
+    place = room(model, limits=Limits(token_limit=10_000))
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert (len(model.asked), place.budget.tokens) == (3, 8000)
+
+
 async def test_a_count_beyond_the_length_of_a_reply_does_not_hold_up_the_next_calls(room: Any) -> None:
     place = room(Model(Reply("{}", "m", usage=Usage(5, 0, 9 * 10**9))))
     place.desk.sampling = {"judge": (Sampling(max_tokens=4096), False)}
