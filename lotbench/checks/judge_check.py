@@ -25,6 +25,7 @@ from lotbench.checks.judge_rates import JudgedProbe, Measure
 from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
+from lotbench.errors import file_errors
 from lotbench.harness.judge_standing import chains_said
 from lotbench.harness.judge_validation import JudgePanel, Probe
 from lotbench.regular_file import is_file
@@ -73,6 +74,8 @@ async def judge_check(
         LotbenchError: The request has a fault, or the check was stopped; the verdicts so far are written.
     """
     prepared = prepare(spec)
+    with file_errors(kept := judge_records.place(), advice="; the results of a check are kept there"):
+        kept.mkdir(parents=True, exist_ok=True)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
     refuse_unpriced(prepared.plan.limits, prepared.names)
     judges = replace(prepared.plan, names=prepared.names)

@@ -16,7 +16,7 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.cli.evaluate import interruptible, limits, print_result
 from lotbench.config import experiment as config
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import RunFolderError, UsageError, shape_errors
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
@@ -102,9 +102,9 @@ def export(parsed: argparse.Namespace) -> int:
     if parsed.to:
         return _export_to(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.episodes
-    rows = (
-        answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
-    )
+    with shape_errors(run.path):
+        exported = table(run.traces, run.path.name, run.answered)
+        rows = answer_labels.rows(run) if parsed.for_review else list(exported)
     count = write(rows, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {count} rows")
