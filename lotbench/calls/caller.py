@@ -159,6 +159,8 @@ class Caller:
             role_model = self.role_models[question.role][question.index]
             if (entry := self.journal.get(request.key)) is not None:
                 role_model.model_id = entry.reply.model or role_model.model_id
+                if remember := getattr(role_model.model, "remember", None):
+                    remember(entry.reply)
                 return entry.reply
             return await self._fetch(question, request, role_model)
         finally:
@@ -227,14 +229,19 @@ class Caller:
             spending.reset(limited)
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent or 0.0)
-        # A request that was refused says nothing of the length of replies.
-        if not uncounted and (reply.text or used.output_tokens):
-            # A server may count what no reply of this length can have.
-            output_tokens = min(used.output_tokens, request.sampling.max_tokens or MOST)
-            self._mean_reply[kind] = 0.9 * self._mean_reply.get(kind, output_tokens) + 0.1 * output_tokens
+        self._learn(
+            kind, reply, (most if uncounted else used).output_tokens, request.sampling.max_tokens or MOST
+        )
         stats.calls += 1
         stats.cost = total_cost((stats.cost, spent))
         return reply
+
+    def _learn(self, kind: tuple[str, str], reply: Reply, output_tokens: int, most: int) -> None:
+        """Take a reply into the mean length of its kind; an empty one without tokens, for a refused request, says nothing of it."""
+        if reply.text or output_tokens:
+            # A server may count what no reply of this length can have.
+            length = min(output_tokens, most)
+            self._mean_reply[kind] = 0.9 * self._mean_reply.get(kind, length) + 0.1 * length
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
         """Count the usage of a reply that was billed and cannot be used; `used` is None if unknown.

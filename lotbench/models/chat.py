@@ -121,6 +121,10 @@ class ChatModel:
             if self._able == able:
                 self._able = answer
 
+    def remember(self, reply: Reply) -> None:
+        """Take note of what a reply of an earlier session came with; it is not left out later."""
+        self._proven |= {*reply.sent} if reply.text else set()
+
     async def _once(self, request: Request, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Send a body once; return the reply or, if a parameter was refused, the abilities without that parameter."""
         from lotbench.models.openai_chat import RefusedError

@@ -233,7 +233,9 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
         if name in request_body and re.search(_REFUSED.format(name), text):
             return replace(able, refused=able.refused | {name})
     if "response_format" in request_body and re.search(
-        r"response_?format|json.?(?:schema|object|mode)|\bschema\b|grammar|structured|maxlength", text
+        r"response_?format|json.?(?:schema|object|mode)|\b(?:invalid|unsupported|compile|parse)\W+(?:the\W+)?(?:schema|grammar)\b"
+        r"|structured.?output|maxlength",
+        text,
     ):
         return replace(able, structured=LADDER[LADDER.index(able.structured) + 1])
     return None

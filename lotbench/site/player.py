@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from lotbench.benchmarks.lotbench import player_view
+from lotbench.benchmarks.lotbench import player_view, words
 from lotbench.errors import UsageError
 from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, filled, interview
@@ -231,12 +231,16 @@ class Player:
         return None
 
     def _asks(self, text: str) -> bool:
-        """Return whether a text is a question and no guess; a guess on the lists of what counts is none, without a question mark."""
-        if self.phase == "ask" and text.endswith(("?", "？")):
+        """Return whether a text is a question and no guess; one of the accepted texts, word for word, is none."""
+        asking = self.phase == "ask"
+        if asking and text.endswith(("?", "？")):
             return True
-        if not (self.phase == "ask" or facts.may_ask(text)) or host.verdict(self._game.sample, text)[0]:
-            return False
-        return player_view.is_question(text)
+        accepted = map(words.same, host.lists(self._game.sample)[0])
+        return (
+            (asking or facts.may_ask(text))
+            and words.same(text) not in accepted
+            and player_view.is_question(text)
+        )
 
     def _guess_instead(self, version: int, guess: str) -> str | None:
         """Leave out the question that is due, and keep a guess for the next round; return why the rules refuse the guess."""

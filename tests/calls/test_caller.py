@@ -170,6 +170,15 @@ async def test_calls_in_flight_wait_for_the_first_of_their_kind(room: Any) -> No
     assert (len(model.asked), place.budget.tokens) == (2, 8000)
 
 
+async def test_a_reply_of_an_earlier_session_is_remembered_by_its_model(room: Any) -> None:
+    model = Model(GOOD)
+    model.remember = (heard := []).append  # type: ignore[attr-defined]
+    await room(model).desk.ask(run_episodes(), asking())
+    assert heard == []
+    await room(model).desk.ask(run_episodes(), asking())
+    assert heard == [GOOD] and len(model.asked) == 1
+
+
 async def test_a_refused_request_says_nothing_of_the_length_of_replies(room: Any) -> None:
     refused, long = Reply("", "", "content_filter"), Reply("{}", "m", usage=Usage(0, 0, 4000))
     model = Model(refused, long, latency=0.01)
