@@ -70,13 +70,11 @@ def test_a_name_is_read_from_left_to_right(name: str, kind: str, model: str, url
 @pytest.mark.parametrize(
     ("variable", "name"),
     [
-        ("OPENAI_BASE_URL", "gpt-4o"),
-        ("OPENAI_API_BASE", "langchain:openai:gpt-4o"),
-        ("ANTHROPIC_BASE_URL", "langchain:anthropic:claude"),
-        ("MISTRAL_BASE_URL", "langchain:mistralai:large"),
+        ("OPENAI_BASE_URL", "gpt-4o"), ("OPENAI_API_BASE", "langchain:openai:gpt-4o"),
+        ("ANTHROPIC_BASE_URL", "langchain:anthropic:claude"), ("MISTRAL_BASE_URL", "langchain:mistralai:large"),
         ("GOOGLE_GEMINI_BASE_URL", "langchain:google_genai:flash"),
     ],
-)
+)  # fmt: skip
 def test_an_address_of_the_environment_belongs_to_the_identity(
     monkeypatch: pytest.MonkeyPatch, variable: str, name: str
 ) -> None:
@@ -192,15 +190,11 @@ def test_a_slug_leaves_the_address_out() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
-        ("gpt-4o-mini", "openai/gpt-4o-mini-2024-07-18", True),
-        ("o3-mini-high", "openrouter/openai/o3-mini-low", True),
-        ("gpt-4o", "gpt-4o-mini", True),
-        ("local", "local", True),
-        ("local", "local:/some/other.gguf", False),
-        ("human", "human", False),
-        ("human", "gpt-4o", False),
+        ("gpt-4o-mini", "openai/gpt-4o-mini-2024-07-18", True), ("gpt-4o", "gpt-4o-mini", True),
+        ("o3-mini-high", "openrouter/openai/o3-mini-low", True), ("local", "local", True),
+        ("local", "local:/some/other.gguf", False), ("human", "human", False), ("human", "gpt-4o", False),
     ],
-)
+)  # fmt: skip
 def test_kin_are_one_model_or_siblings_and_people_are_nobodys(one: str, other: str, alike: bool) -> None:
     assert kin(parse(one), parse(other)) is alike
     assert kin(parse(other), parse(one)) is alike

@@ -173,13 +173,11 @@ async def test_a_slow_reply_within_the_timeout_is_a_reply() -> None:
 @pytest.mark.parametrize(
     ("fault", "about"),
     [
-        ("401", "the key in .LOTBENCH_API_KEY was refused"),
-        ("403", "the key in .LOTBENCH_API_KEY was refused"),
-        ("404", "no such model or address"),
-        ("429_quota", "no credit left"),
+        ("401", "the key in .LOTBENCH_API_KEY was refused"), ("403", "the key in .LOTBENCH_API_KEY was refused"),
+        ("404", "no such model or address"), ("429_quota", "no credit left"),
         (Status(402, "Insufficient credits"), "no credit left"),
     ],
-)
+)  # fmt: skip
 async def test_what_no_other_call_can_escape_stops_the_run_after_one(
     fault: Fault | str, about: str, waits: list[float]
 ) -> None:
