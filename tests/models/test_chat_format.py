@@ -41,20 +41,12 @@ OTHER_BOUND: dict[str, Any] = {"bounds": ("max_completion_tokens",)}
 NO_BOUND: dict[str, Any] = {"bounds": ()}
 UNBOUNDED: dict[str, Any] = {"structured": "json_schema_unbounded"}
 REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
-    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": (
-        "gpt-5",
-        OTHER_BOUND,
-    ),
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.":
+        ("gpt-5", OTHER_BOUND),
     "Unrecognized request argument supplied: max_tokens": ("x", OTHER_BOUND),
     "max_tokens: Extra inputs are not permitted": ("x", OTHER_BOUND),
-    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.": (
-        "gpt-4o",
-        NO_BOUND,
-    ),
-    "`max_tokens` must be less than or equal to `8192`, it is less than the `context_window`": (
-        "x",
-        NO_BOUND,
-    ),
+    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.": ("gpt-4o", NO_BOUND),
+    "`max_tokens` must be less than or equal to `8192`, it is less than the `context_window`": ("x", NO_BOUND),
     "Range of max_tokens should be [1, 2048]": ("qwen", NO_BOUND),
     "This model's maximum context length is 4096 tokens. However, you requested 4200 tokens (104 in the "
     "messages, 4096 in the completion).": ("x", NO_BOUND),
@@ -69,7 +61,7 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
     "Invalid schema for response_format 'Guess': 'maxLength' is not permitted.": ("x", UNBOUNDED),
     "This response_format type is unavailable now": ("x", UNBOUNDED),
     "failed to compile the grammar": ("x", UNBOUNDED),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("word", ["temperature", "seed", "json"])
