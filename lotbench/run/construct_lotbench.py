@@ -119,9 +119,11 @@ def _apply_review(
     review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])
     accepted = review_decisions.accepted(declared, items, proposals, left_out)
     if accepted is not None and not dataset.is_symlink():
-        # Other files stay: they may be blind plays or a judge set.
-        shutil.rmtree(dataset / "images", ignore_errors=True)
-        (dataset / "samples.jsonl").unlink(missing_ok=True)
+        # Other files stay: they may be blind plays or a judge set. What was there may have been edited, so it is kept aside.
+        for old in filter(Path.exists, (dataset / "images", dataset / "samples.jsonl")):
+            before = old.with_name(f"{old.name}.before")
+            shutil.rmtree(before, ignore_errors=True)
+            old.replace(before)
     if accepted:
         review_decisions.write(dataset, [(entry, pictures[entry.id]) for entry in accepted])
     return accepted

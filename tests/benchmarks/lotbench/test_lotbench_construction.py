@@ -215,7 +215,8 @@ async def test_what_people_put_beside_the_samples_stays_and_a_rejected_sample_go
     assert plays.read_text() == "a day's work\n" and (made.dataset / item.image).is_file()
     decide(made, decision="reject")
     assert (await built(tmp_path)).accepted == 0
-    assert [path.name for path in made.dataset.iterdir()] == ["calibration.jsonl"]
+    kept = ["calibration.jsonl", "images.before", "samples.jsonl.before"]
+    assert sorted(path.name for path in made.dataset.iterdir()) == kept
 
 
 async def test_a_decision_about_one_proposal_is_none_about_another(tmp_path: Path) -> None:
