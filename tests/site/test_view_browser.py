@@ -104,10 +104,12 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         box, head = page.locator("#r2").bounding_box(), sentence.bounding_box()
         assert box and head and (look["width"] > 1000 or box["y"] >= head["y"] + head["height"])
         assert page.locator("#guess").text_content() == page.locator("#r2 [data-guess]").text_content()
-        page.keyboard.press("Escape")
+        page.keyboard.press("Space")
         assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
         page.get_by_role("button", name="→").click()
         assert page.locator("[aria-current]").text_content() == "3"
+        page.locator("#r3").press("Enter")
+        assert page.locator("#r3 > details").get_attribute("open") is not None
         assert serious(page) == [] and here(faults, address) == []
 
 

@@ -78,8 +78,11 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
-  } else if (event.key === "Escape") {
+  } else if (event.key === "Escape" || (watching && event.key === " ")) {
     stopPlayback();
+    event.preventDefault();
+  } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
+    event.target.querySelector(".fold").open ^= true;
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
@@ -88,6 +91,13 @@ document.addEventListener("keydown", (event) => {
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
+// A judge may say the same of guess after guess: once is enough, and the rest stays in the details.
+let told = "";
+for (const line of all(".leap > .reason")) {
+  const said = line.textContent.replace(line.parentElement.querySelector(".guess").textContent, "").trim();
+  line.hidden = said === told;
+  told = said;
+}
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
     stopPlayback();
@@ -107,6 +117,11 @@ if (numbers.length && document.querySelector(".leap")) {
   if (asked >= 0) step(asked);
   else if (document.getElementById("guess")) step(numbers.length - 1, false);
 }
+
+addEventListener("hashchange", () => {
+  const at = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
+  if (at >= 0) step(at);
+});
 
 // What is shown of a page's tables, and in which order, stands in its address.
 const asked = new URLSearchParams(location.hash.slice(1));
