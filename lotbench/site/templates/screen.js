@@ -83,6 +83,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
     event.target.querySelector(".fold").open ^= true;
+    event.target.scrollIntoView({block: "nearest"});
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
