@@ -39,6 +39,7 @@ def configured(folder: Path) -> list[str]:
     return ["--config", str(file), "--set", "explore.conditions=random"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 3_000, 20_000])
 @pytest.mark.parametrize("name", ["instructions", "explore"])
 def test_a_full_disk_ends_a_step_in_one_line(
@@ -84,6 +85,7 @@ def test_an_error_in_reading_is_no_full_disk(said: str) -> None:
     assert not LIBRARIES.search(said)
 
 
+@pytest.mark.slow
 def test_a_non_folder_ends_a_step_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = configured(tmp_path)
     (tmp_path / "out").write_text("")

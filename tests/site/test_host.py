@@ -260,7 +260,6 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
         page = await until(browser, index, "Round 2 of 6")
         page = await until(browser, index, 'name="question"')
         assert page.count(">not it<") == 2 and ">vampire<" in page and SLOPE.clues[0] in page
-        # Nobody sees an empty field while the guess is sent.
         assert phases[-2:] == ["ask: {'question': 'vampire'}", "judge: {'guess': 'vampire'}"]
         await given(browser, index, question="")
         await until(browser, index, "Round 3 of 6")

@@ -92,7 +92,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
-// A judge may say the same of guess after guess: once is enough, and the rest stays in the details.
+// A judge may say the same again and again; once is enough, and the rest stays in the details.
 let told = "";
 for (const line of all(".leap > .reason")) {
   const said = line.textContent.replace(line.parentElement.querySelector(".guess").textContent, "").trim();
