@@ -93,11 +93,11 @@ document.addEventListener("keydown", (event) => {
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
 // A judge may say the same again and again; once is enough, and the rest stays in the details.
-let told = "";
+let lastReason = "";
 for (const line of all(".leap > .reason")) {
   const said = line.textContent.replace(line.parentElement.querySelector(".guess").textContent, "").trim();
-  line.hidden = said === told;
-  told = said;
+  line.hidden = said === lastReason;
+  lastReason = said;
 }
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
