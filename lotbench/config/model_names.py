@@ -43,7 +43,7 @@ PROVIDERS = {
 
 MAKERS = ("openai", "anthropic", "deepseek", "google_genai", "mistralai", "openrouter", "xai")
 """Providers of LangChain that serve one public model under an id."""
-VARIABLES = {"mistralai": ("MISTRAL",), "google_genai": ("GOOGLE", "GOOGLE_GEMINI", "GOOGLE_VERTEX")}
+ADDRESS_VARIABLES = {"mistralai": ("MISTRAL",), "google_genai": ("GOOGLE", "GOOGLE_GEMINI", "GOOGLE_VERTEX")}
 """How the variables for a provider's address begin, if not with its name."""
 
 _URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
@@ -62,6 +62,8 @@ _SIZE = re.compile(
     r"|high|low|base|instruct|chat|it|reasoner|thinking|preview|latest|exp|beta)(?![a-z])"
 )
 """Words of a name for the size or mode of a model."""
+_WORD = re.compile(r"(?:(?:azure|chat|code|llm|model|my|open|text)[-_.])*+([a-z]{2,})(?![a-z])")
+"""The first word of a model's name behind words that many families have."""
 _SPELLED = {"qwq": "qwen", "qvq": "qwen"}
 """Other spellings of families."""
 
@@ -135,7 +137,10 @@ def _parsed(name: str, servers: Servers) -> ModelName:
         return ModelName(name, cast(Kind, kind), rest)
     if colon and kind == "langchain":
         provider, _, model = rest.partition(":")
-        ends, starts = ("API_BASE", "API_URL", "BASE_URL"), (provider.upper(), *VARIABLES.get(provider, ()))
+        ends, starts = (
+            ("API_BASE", "API_URL", "BASE_URL"),
+            (provider.upper(), *ADDRESS_VARIABLES.get(provider, ())),
+        )
         url = _url_elsewhere(name, servers, provider, *(f"{start}_{end}" for start in starts for end in ends))
         return ModelName(name, "langchain", model, url=url, provider=provider)
     if name == "human" or name.startswith("human:"):
@@ -265,26 +270,17 @@ def related(first: str, other: str) -> bool:
     return not _families(first).isdisjoint(_families(other))
 
 
-_WORD = re.compile(r"(?:(?:azure|chat|code|llm|model|my|open|text)[-_.])*+([a-z]{2,})(?![a-z])")
-"""The first word of a model's name behind words that many families have."""
-
-
 @cache
 def _families(model_id: str) -> frozenset[str]:
     """Return the families of a model id: two for a distillation; those of the base for a fine-tune (`ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
-    parts = name.split("-distill-")
-    return frozenset(family for part in parts for family in (_family(part), _first_word(part)) if family)
+    parts = [_MAKER.sub("", _MAKER.sub("", part)) for part in name.split("-distill-")]
+    # The first word of gpt-oss-120b is its family, too.
+    first_words = [word[1] for part in parts if (word := _WORD.match(part))]
+    return frozenset([*filter(None, map(_family, parts)), *first_words])
 
 
-def _first_word(name: str) -> str:
-    """Return the first word of a name without its maker, such as `gpt` of gpt-oss-120b; "" if it names no family."""
-    word = _WORD.match(_MAKER.sub("", _MAKER.sub("", name)))
-    return word[1] if word else ""
-
-
-def _family(name: str) -> str:
-    text = _MAKER.sub("", _MAKER.sub("", name))
+def _family(text: str) -> str:
     sized = _SIZE.split(text)[0]
     family = re.split(r"\d", sized, maxsplit=1)[0]
     if family != sized:

@@ -332,8 +332,8 @@ def score_notes(report: Report) -> list[str]:
 
 def moving(report: Report) -> list[str]:
     """Return warnings that the first metric, or its corrected form, may move further than its interval."""
-    names = next(iter(report.scores), ""), f"{next(iter(report.scores), '')}_corrected"
-    metrics = [(name, report.scores[name]) for name in names if name in report.scores]
+    first = next(iter(report.scores), "")
+    metrics = [(name, report.scores[name]) for name in (first, f"{first}_corrected") if name in report.scores]
     return [said for name, m in metrics if (said := bounds.moving(name, m.bounds, m.low, m.high))]
 
 

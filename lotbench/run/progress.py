@@ -176,7 +176,8 @@ def doing(status: Status) -> list[str]:
     step = STEPS.get(question.step, "judging")
     told = f"{episode.sample.id}: round {max(question.round, 1)} of {most}, {step}"
     turns = enumerate([*episode.state["history"], episode.state["turn"]], 1)
-    for number, turn in [(number, turn) for number, turn in turns if "verdict" in turn][-1:]:
+    if judged := [(number, turn) for number, turn in turns if "verdict" in turn]:
+        number, turn = judged[-1]
         guess = f"“{visible(turn['guess'])[:30]}”" if turn.get("guess") else "no guess"
         told += f"; round {number}: {guess} {'counted' if turn['verdict'] else 'missed'}"
     return [told]

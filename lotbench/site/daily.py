@@ -51,10 +51,9 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
 
 def _told(games: list[dict[str, Any]]) -> str:
     """Return the data of the page as JSON."""
-    every = dict(nouns.table())
-    plain = sorted(nouns.PLAIN.union(every.pop("plain")))
-    told = {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games, "plain": plain}
-    return json.dumps(told | {"nouns": [*every.values()]}, separators=(",", ":"))
+    listed = {"plain": sorted(nouns.plain()), "nouns": [*nouns.table().values()]}
+    told = {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games, **listed}
+    return json.dumps(told, separators=(",", ":"))
 
 
 def _game(item: Any) -> dict[str, Any]:

@@ -54,6 +54,16 @@ def other_rows(key: str, accepted: Iterable[str]) -> frozenset[str]:
 @cache
 def table() -> Mapping[str, list[str]]:
     """Return the nouns by row, in the normal form of guesses."""
+    return {row: nouns for row, nouns in _file().items() if row != "plain"}
+
+
+def plain() -> frozenset[str]:
+    """Return the words that say nothing of the kind."""
+    return PLAIN.union(_file()["plain"])
+
+
+@cache
+def _file() -> Mapping[str, list[str]]:
     rows = tomllib.loads(read_text(shipped("data", "lotbench_easy", "nouns.toml")))
     return {row: [words.same(noun) for noun in text.split(", ")] for row, text in rows.items()}
 
@@ -61,9 +71,9 @@ def table() -> Mapping[str, list[str]]:
 @cache
 def _rows() -> Mapping[str, set[str]]:
     """Return the rows of each noun, in the plural too; none for a word that says nothing of the kind."""
-    rows: dict[str, set[str]] = {word: set() for word in [*PLAIN, *table()["plain"]]}
+    rows: dict[str, set[str]] = {word: set() for word in plain()}
     for row, nouns in table().items():
-        for noun in nouns if row != "plain" else ():
+        for noun in nouns:
             for form in (noun, f"{noun}s", f"{noun}es", re.sub("y$", "ies", noun)):
                 rows.setdefault(form, set()).add(row)
     return rows

@@ -112,16 +112,16 @@ for (const link of all("[data-step]")) {
     step(numbers.indexOf(Number(link.dataset.step)));
   });
 }
+const inHash = () => numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
 if (numbers.length && document.querySelector(".leap")) {
-  const asked = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
+  const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
   if (asked >= 0) step(asked);
   else if (document.getElementById("guess")) step(numbers.length - 1, false);
 }
 
 addEventListener("hashchange", () => {
-  const at = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
-  if (at >= 0) step(at);
+  if (inHash() >= 0) step(inHash());
 });
 
 // What is shown of a page's tables, and in which order, stands in its address.
