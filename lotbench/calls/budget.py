@@ -1,7 +1,7 @@
 """Budgets of money, tokens and time for a run, and the request and token rates of each endpoint.
 
-A call's estimated use is reserved before the call and settled with its real use afterwards, so a run overspends by at
-most the calls in flight. All roles and all earlier sessions of the run count.
+The largest possible use of a call is reserved before the call and settled with its real use afterwards, so a run overspends
+only if a server writes more tokens than it was asked for. All roles and all earlier sessions of the run count.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from lotbench.calls.prices import price, price_source
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName, Names
+from lotbench.config.model_names import ModelName
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
@@ -45,24 +45,48 @@ class Budget:
     started: float = field(default=0.0)
     _held_cost: float = 0.0
     _held_tokens: int = 0
+    _settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by a new one, when a call is settled."""
 
     def __post_init__(self) -> None:
         self.started = self.clock()
 
-    def reserve(self, tokens: int, cost: float) -> None:
-        """Reserve the estimated tokens and cost (US dollars) of a call.
+    async def reserve(self, tokens: int, cost: float) -> None:
+        """Reserve the tokens and the cost (US dollars) that a call uses at most; wait while calls in flight hold what it needs.
 
         Raises:
             LimitReached: The call could exceed a limit.
         """
-        self.refuse_late()
-        limits = self.limits
-        if limits.token_limit is not None and self.tokens + self._held_tokens + tokens > limits.token_limit:
-            raise LimitReached(f"the token limit of {limits.token_limit:,} is used up ({self.tokens:,} used)")
-        if limits.cost_limit is not None and self.cost + self._held_cost + cost > limits.cost_limit:
-            raise LimitReached(f"the cost limit of ${limits.cost_limit:g} is used up (${self.cost:.4f} used)")
+        while True:
+            self.refuse_late()
+            try:
+                self.refuse_beyond(tokens, cost)
+            except LimitReached:
+                if not self._held_tokens:
+                    raise
+                await self._settled.wait()
+            else:
+                break
         self._held_tokens += tokens
         self._held_cost += cost
+
+    def refuse_beyond(self, tokens: int = 0, cost: float = 0.0) -> None:
+        """Raise if so many more tokens and US dollars could exceed a limit.
+
+        Raises:
+            LimitReached: They could.
+        """
+        limits = self.limits
+        if limits.token_limit is not None and self.tokens + self._held_tokens + tokens > limits.token_limit:
+            more = f", and the next call may take {tokens:,}" if tokens else ""
+            raise LimitReached(
+                f"the token limit of {limits.token_limit:,} is used up ({self.tokens:,} used{more})"
+            )
+        if limits.cost_limit is not None and self.cost + self._held_cost + cost > limits.cost_limit:
+            more = f", and the next call may cost ${cost:.4f}" if cost else ""
+            raise LimitReached(
+                f"the cost limit of ${limits.cost_limit:g} is used up (${self.cost:.4f} used{more})"
+            )
 
     @property
     def limited(self) -> bool:
@@ -108,6 +132,8 @@ class Budget:
         self._held_tokens -= tokens
         self._held_cost -= cost
         self.count(usage, spent)
+        self._settled.set()
+        self._settled = asyncio.Event()
 
     @property
     def overspent(self) -> str:
@@ -129,7 +155,9 @@ spending: ContextVar[Budget] = ContextVar("spending", default=Budget(Limits())) 
 """The budget of the call; one without limits outside a run. Models check its time limit before they send."""
 
 
-def refuse_unpriced(limits: Limits, names: Names, *, objects: bool = False) -> None:
+def refuse_unpriced(
+    limits: Limits, names: Mapping[str, Iterable[ModelName]], *, objects: bool = False
+) -> None:
     """Raise if a cost limit is set and the price of a model is unknown; Python objects need one only with `objects`.
 
     Raises:
@@ -182,10 +210,14 @@ class Bucket:
 
         An amount above its capacity waits longer.
         """
+        self.debit(amount)
+        if self.rate is not None and self._level < 0:
+            await asyncio.sleep(patience(-self._level / self.rate))
+
+    def debit(self, amount: float) -> None:
+        """Take this many units without a wait; the next `take` waits for them."""
         if self.rate is None:
             return
         now, full = self._clock(), max(1.0, self.rate * 10)
         self._level = min(full, self._level + (now - self._at) * self.rate) - amount
         self._at = now
-        if self._level < 0:
-            await asyncio.sleep(patience(-self._level / self.rate))

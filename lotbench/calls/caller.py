@@ -25,10 +25,7 @@ from lotbench.calls.store import Store, by_content
 from lotbench.config.experiment import RoleSampling
 from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
-from lotbench.types import MAX_CHARACTERS, MOST, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
-
-REPLY_TOKENS = 300
-"""Estimated output tokens of a reply before any reply of its kind (step and model) has come."""
+from lotbench.types import MAX_CHARACTERS, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 
 @dataclass(slots=True)
@@ -93,7 +90,8 @@ class Caller:
     _shared: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
     _open: set[asyncio.Task[Any]] = field(default_factory=set)
     """The tasks that wait for a reply."""
-    _mean_reply: dict[tuple[str, str], float] = field(default_factory=dict)
+    _longest: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The output tokens of the longest reply of each kind: step and model."""
     _first: dict[tuple[str, str], asyncio.Lock] = field(default_factory=partial(defaultdict, asyncio.Lock))
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
@@ -185,37 +183,35 @@ class Caller:
         return reply
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
-        """Call the model. Under a limit the first call of a kind goes alone: nothing is known yet of the length of replies."""
+        """Call the model. Under a limit the first call of a kind goes alone: its server may not keep to `max_tokens`."""
         kind = request.key.step, role_model.name
-        if self.budget.limited and not role_model.outside and kind not in self._mean_reply:
+        if self.budget.limited and not role_model.outside and kind not in self._longest:
             async with self._first[kind]:
-                if kind not in self._mean_reply:
+                if kind not in self._longest:
                     return await self._pay(request, role_model, entry)
         return await self._pay(request, role_model, entry)
 
     async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         kind, price, stats = (request.key.step, role_model.name), role_model.price, self.stats
-        input_tokens = prompt_tokens(request.messages, request.model)
-        output_tokens = round(self._mean_reply.get(kind, REPLY_TOKENS))
+        longest = max(self._longest.get(kind, 0), request.sampling.max_tokens or 0)
+        most = Usage(prompt_tokens(request.messages, request.model), 0, longest)
         calls = 0 if role_model.outside else 1
-        tokens = calls * (input_tokens + output_tokens)
-        held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
-        self.budget.reserve(tokens, held)
+        tokens, held = calls * (most.input_tokens + longest), price.cost(most) if price else 0.0
+        await self.budget.reserve(tokens, held)
         used: Usage = Usage()
         spent: float | None = 0.0
         place = str(request.key)
-        most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
         count = partial(self._count_apart, role_model, entry, most)
         counting = discarded.set(partial(self._count_discarded, count))
         limited = spending.set(self.budget)
         try:
             await role_model.requests.take(calls, self.budget.patience)
-            await role_model.tokens.take(tokens, self.budget.patience)
+            await role_model.tokens.take(calls * most.input_tokens, self.budget.patience)
             self.budget.refuse_late()
             started = _now()
             stats.open[place] = time.monotonic(), role_model.name
             reply = storable(await role_model.model(request))
-            if uncounted := role_model.billed and _uncounted(reply):
+            if role_model.billed and _uncounted(reply):
                 count(None)
             used, spent = reply.usage, cost(price, reply)
             role_model.model_id = reply.model or role_model.model_id
@@ -229,19 +225,14 @@ class Caller:
             spending.reset(limited)
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent or 0.0)
-        self._learn(
-            kind, reply, (most if uncounted else used).output_tokens, request.sampling.max_tokens or MOST
-        )
+        # A server may count what no reply of this length can have.
+        role_model.tokens.debit(calls * min(used.output_tokens, request.sampling.max_tokens or longest))
+        # An empty reply without tokens, for a refused request, says nothing of the length of replies.
+        if reply.text or used.output_tokens:
+            self._longest[kind] = max(self._longest.get(kind, 0), used.output_tokens)
         stats.calls += 1
         stats.cost = total_cost((stats.cost, spent))
         return reply
-
-    def _learn(self, kind: tuple[str, str], reply: Reply, output_tokens: int, most: int) -> None:
-        """Take a reply into the mean length of its kind; an empty one without tokens, for a refused request, says nothing of it."""
-        if reply.text or output_tokens:
-            # A server may count what no reply of this length can have.
-            length = min(output_tokens, most)
-            self._mean_reply[kind] = 0.9 * self._mean_reply.get(kind, length) + 0.1 * length
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
         """Count the usage of a reply that was billed and cannot be used; `used` is None if unknown.
@@ -250,7 +241,8 @@ class Caller:
             LimitReached: A limit is now exceeded.
         """
         count(used)
-        self.budget.reserve(0, 0.0)
+        self.budget.refuse_late()
+        self.budget.refuse_beyond()
 
     def _count_apart(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
@@ -294,7 +286,8 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
 def _uncounted(reply: Reply) -> bool:
     """Return whether a reply lacks token counts; False for one of 0 seconds, which was made here for a refused request."""
     usage = reply.usage
-    return reply.seconds > 0 and not (usage.input_tokens and (usage.output_tokens or not reply.text))
+    written = reply.text or reply.reasoning
+    return reply.seconds > 0 and not (usage.input_tokens and (usage.output_tokens or not written))
 
 
 def _now() -> float:

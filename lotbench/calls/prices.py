@@ -30,8 +30,8 @@ LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthro
     ("gemini", "google_genai"), "google"
 )
 """Names of providers in genai-prices, by our names; it does not list the others."""
-CHARACTERS_A_TOKEN = 3
-"""Estimated characters of a text in one token."""
+BYTES_A_TOKEN = 3
+"""Estimated bytes of UTF-8 in one token: three letters, or one Chinese character."""
 PICTURE_TOKENS = {"gpt-4o-mini": 25_501, "gpt-4.1-nano": 2_520, "gpt-5-nano": 2_520}
 """Input tokens of a picture of 1,024 by 1,024 pixels at models that count most: by tiles with `detail: high`, by patches.
 
@@ -97,7 +97,8 @@ def prompt_tokens(messages: Iterable[Message], name: str) -> int:
     """Return an upper estimate of the input tokens of messages to a model, by its name."""
     parts = [part for message in messages for part in message.parts]
     return sum(
-        len(p) // CHARACTERS_A_TOKEN + 1 if isinstance(p, str) else picture_tokens(name) for p in parts
+        len(p.encode(errors="replace")) // BYTES_A_TOKEN + 1 if isinstance(p, str) else picture_tokens(name)
+        for p in parts
     )
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.calls import judge_records
-from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.caller import Caller
 from lotbench.calls.journal import Totals
 from lotbench.calls.store import Store
@@ -77,7 +76,6 @@ async def judge_check(
     with file_errors(kept := judge_records.place(), advice="; the results of a check are kept there"):
         kept.mkdir(parents=True, exist_ok=True)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
-    refuse_unpriced(prepared.plan.limits, prepared.names)
     judges = replace(prepared.plan, names=prepared.names)
     store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
     async with calling(judges, lambda: run_folder.Folder(_place(prepared)), own, store) as calls:

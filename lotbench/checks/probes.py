@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from lotbench.calls.caller import Caller
-from lotbench.config.model_names import address
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, visit
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, judged_by
@@ -89,6 +88,6 @@ def key_of(
     """
     validation = plan.benchmark.validation
     assert validation is not None
-    judges = judged_by(ids.get(role, ()), [address(name) for name in plan.names[role]], indexes)
+    judges = judged_by(ids.get(role, ()), plan.names[role], indexes)
     key = validation.key(role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"])
     return None if judges is None else {**key, **judges}

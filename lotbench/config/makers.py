@@ -1,7 +1,4 @@
-"""The makers of models, from their names. A model has an advantage on samples that it or a model of its maker wrote.
-
-Makers are a wider relation than families of models (`model_names.related`).
-"""
+"""The makers of models, from their names. A model may favour, or have an advantage on, what a model of its maker wrote."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from lotbench.config.makers import one_maker
 from lotbench.errors import UsageError, among
 
 Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
@@ -57,15 +58,8 @@ _MAKER = re.compile(
     r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)[.]|^(?:ft:|meta-|chat)"
 )
 """Prefixes of clouds (`us.anthropic.claude-...`), and other words that are not part of a family's name."""
-_SIZE = re.compile(
-    r"[-_. :](?:mini|nano|micro|tiny|small|medium|large|xl|max|plus|pro|ultra|lite|flash|turbo|opus|sonnet|haiku|fast"
-    r"|high|low|base|instruct|chat|it|reasoner|thinking|preview|latest|exp|beta)(?![a-z])"
-)
-"""Words of a name for the size or mode of a model."""
 _WORD = re.compile(r"(?:(?:azure|chat|code|llm|model|my|open|text)[-_.])*+([a-z]{2,})(?![a-z])")
 """The first word of a model's name behind words that many families have."""
-_SPELLED = {"qwq": "qwen", "qvq": "qwen"}
-"""Other spellings of families."""
 
 _MARK = re.compile(r"#[0-9a-f]{8}(?:@python)?$")
 _NO_SCHEME = re.compile(r"^(.+)@([\w.-]+:\d+)(?:/v1)?/?$")
@@ -259,7 +253,7 @@ def base_model(model_id: str) -> str:
 
 
 def related(first: str, other: str) -> bool:
-    """Return whether two model ids are of one family: the first word, or the name before a digit, size or date, is equal (`gpt`).
+    """Return whether two model ids are of one maker, or of one family: their first words are equal.
 
     A distillation belongs to both families. Names of Python callables and of people must be equal as a whole. The mark of a
     Python object (`models.python_models.own_mark`) does not count.
@@ -267,7 +261,7 @@ def related(first: str, other: str) -> bool:
     first, other = _MARK.sub("", first), _MARK.sub("", other)
     if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return first == other
-    return not _families(first).isdisjoint(_families(other))
+    return one_maker(first, other) or not _families(first).isdisjoint(_families(other))
 
 
 @cache
@@ -275,18 +269,7 @@ def _families(model_id: str) -> frozenset[str]:
     """Return the families of a model id: two for a distillation; those of the base for a fine-tune (`ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
     parts = [_MAKER.sub("", _MAKER.sub("", part)) for part in name.split("-distill-")]
-    # The first word of gpt-oss-120b is its family, too.
-    first_words = [word[1] for part in parts if (word := _WORD.match(part))]
-    return frozenset([*filter(None, map(_family, parts)), *first_words])
-
-
-def _family(text: str) -> str:
-    sized = _SIZE.split(text)[0]
-    family = re.split(r"\d", sized, maxsplit=1)[0]
-    if family != sized:
-        family = re.sub(r"[-_. :][vrk]$", "", family)
-    family = family.strip("-_. :")
-    return _SPELLED.get(family, family) or text
+    return frozenset(word[1] if (word := _WORD.match(part)) else part for part in parts if part)
 
 
 def kin(first: ModelName, other: ModelName) -> bool:

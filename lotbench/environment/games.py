@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.journal import read_journal
 from lotbench.calls.store import Store
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
@@ -206,8 +206,9 @@ async def opened(
     run_plan, entered, is_begun = _place(config, folder, out)
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
+    # The other program chooses the games, and may leave those that go badly.
+    run_plan = replace(run_plan, hand_picked=True)
     named = {**own, config.experiment.model: outside}
-    refuse_unpriced(run_plan.limits, run_plan.names)
     async with calling(run_plan, entered, named, Store(fresh=fresh)) as calls:
         for index in calls.caller.role_models["candidate"]:
             index.outside = True
@@ -248,7 +249,7 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     if differing := differences(ours, earlier):
         raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
     run_plan = planned(before, config.limits)
-    recorded.refuse_lost_pictures(run_plan, folder)
+    recorded.refuse_changed(run_plan, folder)
     return run_plan, partial(Folder, folder), True
 
 

@@ -51,7 +51,7 @@ def by_criterion(
 
     Empty if there was no check, or if the replies of a judge have no model id, or several.
     """
-    judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
+    judges = judged_by(context.ids.get(role, ()), context.names.get(role, ()), indexes)
     if judges is None:
         return {}
     key_of_role = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)

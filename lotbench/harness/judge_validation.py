@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from lotbench.config.experiment import digest
+from lotbench.config.model_names import ModelName, Names, address
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
@@ -122,7 +123,7 @@ class JudgeContext:
     Attributes:
         sampling: The sampling parameters of each role, as JSON.
         ids: The model ids in the replies, by role and index.
-        addresses: The address of each model, by role and index; see `config.model_names.address`.
+        names: The configured names of the models, by role and index.
         data: The digest of the data set.
         run: The name of the run's folder.
         records: The judge checks that count for the run: those in the store, then those in the run folder.
@@ -134,7 +135,7 @@ class JudgeContext:
     prompts: Pack
     sampling: Mapping[str, JSON]
     ids: Mapping[str, Sequence[Sequence[str]]]
-    addresses: Mapping[str, Sequence[str]]
+    names: Names
     data: str
     run: str
     records: Sequence[Mapping[str, Any]]
@@ -251,17 +252,22 @@ class Validation:
 
 
 def judged_by(
-    ids: Sequence[Sequence[str]], addresses: Sequence[str], indexes: Sequence[int]
+    ids: Sequence[Sequence[str]], names: Sequence[ModelName], indexes: Sequence[int]
 ) -> dict[str, JSON] | None:
     """Return the part of a check's key that names the models: their ids, and their addresses if any has one.
 
-    None unless the replies of each judge name exactly one id. `ids` and `addresses` are those of a role by index.
+    None unless the replies of each judge name exactly one id. `ids` and `names` are those of a role by index. A server that
+    answers under another id than it was asked for may do so for every model, so the asked name then follows its address.
     """
     if any(index >= len(ids) or len(ids[index]) != 1 for index in indexes):
         return None
-    places = [addresses[index] if index < len(addresses) else "" for index in indexes]
-    models: dict[str, JSON] = {"models": [ids[index][0] for index in indexes]}
-    return models | ({"addresses": places} if any(places) else {})
+    models = [ids[index][0] for index in indexes]
+    places: list[JSON] = []
+    for index, model_id in zip(indexes, models, strict=True):
+        name, there = names[index], address(names[index])
+        other = there and name.url and model_id != name.model
+        places.append(f"{there} ({name.model})" if other else there)
+    return {"models": [*models]} | ({"addresses": places} if any(places) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:

@@ -181,7 +181,7 @@ class ChatModel:
             self._pace.crowded()
         if status in PASSING or status >= 500:
             raise PassingError(str(refusal), chat_format.retry_after(refusal.headers, time.time()))
-        if status == 404:
+        if status == 404 and not self._proven:
             raise UnknownModel(f"{message} (no such model or address: {self.url})")
         raise CallFailed(message)
 

@@ -28,9 +28,13 @@ FINISHES: dict[str, Finish] = {
     "end_turn": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
     "content_filter": "content_filter",
 }
+BROKEN = ("error", "insufficient_system_resource")
+"""Finish reasons of OpenRouter and DeepSeek if the server failed while the model wrote."""
 PARAMETERS = ("temperature", "top_p", "seed")
+LEAST_KEY = 16
 MAX_ID = 200
 """The longest model id in a reply, in characters."""
 _REFUSED = (
@@ -113,23 +117,23 @@ def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[st
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """Return the arguments of a LangChain AIMessage from the JSON of a response; None if it is no chat completion.
+    """Return the arguments of a LangChain AIMessage from the JSON of a response; None if it is no whole chat completion.
 
-    The API key `secret` is masked in the model id.
+    The API key `secret` is masked in all texts: some servers repeat the headers of a request.
     """
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or complaint(answer) or choice.get("finish_reason") in BROKEN:
         return None
-    used = usage(answer.get("usage"))
+    used, text = usage(answer.get("usage")), content_text(message.get("content"))
+    reasoning = _optional(message.get("reasoning_content") or message.get("reasoning")) or ""
     return {
-        "content": content_text(message.get("content")),
+        "content": keyless(text, secret),
         "additional_kwargs": {
-            "reasoning_content": _optional(message.get("reasoning_content") or message.get("reasoning"))
-            or "",
-            "refusal": _optional(message.get("refusal")) or "",
+            "reasoning_content": keyless(reasoning, secret),
+            "refusal": keyless(_optional(message.get("refusal")) or "", secret),
         },
         "usage_metadata": {
             "input_tokens": used.input_tokens,
@@ -138,7 +142,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
             "input_token_details": {"cache_read": used.cached_input_tokens},
         },
         "response_metadata": {
-            "model_name": masked(str(answer.get("model") or ""), secret)[:MAX_ID],
+            "model_name": " ".join(masked(str(answer.get("model") or ""), secret).split())[:MAX_ID],
             "finish_reason": str(choice.get("finish_reason")),
             "service_tier": "flex" if answer.get("service_tier") == "flex" else "default",
         },
@@ -294,8 +298,13 @@ def error_message(content: bytes) -> str:
 
 
 def complaint(answer: object) -> str:
-    """Return the `error` of a response as JSON text, or "" without one; some servers send errors with status 200."""
-    error = answer.get("error") if isinstance(answer, dict) else None
+    """Return the `error` of a response as JSON text, or "" without one; some servers send errors with status 200.
+
+    OpenRouter sends one beside the choices, or in the first.
+    """
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    places = [answer, *(choices[:1] if isinstance(choices, list) else ())]
+    error = next((each["error"] for each in places if isinstance(each, dict) and each.get("error")), None)
     return (_dumped(error) or "no reason given") if error else ""
 
 
@@ -305,6 +314,13 @@ def _dumped(value: object) -> str:
         return json.dumps(value, default=str, ensure_ascii=False)
     except RecursionError:
         return ""
+
+
+def keyless(text: str, *secrets: str) -> str:
+    """Return a text of a reply with `***` in place of each API key of LEAST_KEY characters or more; shorter ones may be words."""
+    for secret in secrets:
+        text = text.replace(secret, "***") if len(secret) >= LEAST_KEY else text
+    return text
 
 
 def masked(text: str, *secrets: str) -> str:

@@ -133,8 +133,11 @@ class LangChainModel:
                 f"{name}: ainvoke returned {type(message).__name__}, not the message of a chat model"
             )
         reply = chat_format.reply(message, time.monotonic() - started, {})
-        model_id = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
-        return replace(reply, model=(model_id or name) + self.mark)
+        secrets = _secrets(chat)
+        model_id = chat_format.masked(reply.model, *secrets)[: chat_format.MAX_ID]
+        said = {what: text for what in ("text", "reasoning", "refusal") if (text := getattr(reply, what))}
+        clean: dict[str, Any] = {what: chat_format.keyless(text, *secrets) for what, text in said.items()}
+        return replace(reply, model=(model_id or name) + self.mark, **clean)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:

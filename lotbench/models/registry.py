@@ -77,10 +77,11 @@ class Models(AbstractAsyncContextManager["Models"]):
         """Return the models of each role, in the order of their names.
 
         Raises:
-            UsageError: A key, file, package or weights are missing, or a model lacks the service tier of the limits, or a
-                LangChain object has no price and a cost limit is set.
+            UsageError: A key, file, package or weights are missing, or a model lacks the service tier of the limits, or has no
+                price although a cost limit is set.
         """
         refuse_tier(self._limits, [name for models in names.values() for name in models])
+        refuse_unpriced(self._limits, names)
         return {
             role: tuple(self._role_model(role, name) for name in models) for role, models in names.items()
         }

@@ -25,6 +25,8 @@ from lotbench.report.markdown import counted
 
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
+MOST_UNREAD = 0.2
+"""The maximum share of the candidate's replies that are cut off or cannot be read: its score is then one of the form."""
 KNOWS_NOTHING = "the primary metric knows nothing"
 """The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
 IN_SHORT = (
@@ -33,7 +35,9 @@ IN_SHORT = (
     ("adapter was trained", "trained on samples"), ("the run is not complete", "not complete"),
     ("tasks failed", "failed tasks"), (KNOWS_NOTHING, "missing answers"), ("the run is of ", "few samples"),
     ("was never checked", "judge not checked"), ("was checked on", "judge failed its check"),
+    ("answered under", "several models"), ("could be read", "unreadable replies"),
     ("'s ", "judge failed its check"), ("no panel file", "no panel file"), ("only one judge", "few judges"),
+    ("are one model", "few judges"),
     ("judges that the benchmark", "few judges"), ("were chosen by", "chosen samples"), ("", "other reasons"),
 )  # fmt: skip
 """Parts of reasons why a run is not trusted, each with a short form of the reason, the gravest first."""
@@ -154,12 +158,14 @@ class Case:
         units: The number of independent units among them, which intervals count: pictures, if samples share pictures; None if
             each sample is one.
         whole: The number of samples in the data set; None if unknown.
-        hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
+        hand_picked: Whether the samples were chosen; see `run.plan.Plan`.
         seed: The seed of their draw.
+        data: The data set, if it is not a shipped one.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
+        unread: The number of the candidate's replies that are empty, cut off or not of the form asked for, and of all.
         seen: The number of samples that the candidate's adapter was trained on; None if unknown.
         demands: The benchmark's own requirements that the run does not meet.
     """
@@ -175,10 +181,12 @@ class Case:
     whole: int | None = None
     hand_picked: bool = False
     seed: int = 0
+    data: str = ""
     unanswered: int = 0
     covered: int | None = None
     missing: int = 0
     episodes: tuple[int, int] = (0, 0)
+    unread: tuple[int, int] = (0, 0)
     seen: int | None = 0
     demands: Sequence[str] = ()
 
@@ -225,6 +233,13 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes.append(
             f"The {case.samples} samples are the draw of seed {case.seed}; another seed draws others."
         )
+    unread, replies = case.unread
+    if MOST_UNANSWERED * replies < unread <= MOST_UNREAD * replies:
+        notes.append(f"{unread} of the {replies} replies of the candidate could not be read.")
+    if case.data:
+        notes.append(
+            f"The data set is not lotbench's ({case.data}): nothing shows how its samples were chosen."
+        )
     if case.seen is None:
         notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
     for check in case.checks:
@@ -243,12 +258,17 @@ def _may_exceed(rates: Rates, bounds: Bounds) -> bool:
 
 
 def _players(case: Case) -> Iterator[str]:
-    """Yield a reason if an embedded model took part in the run, and one if the candidate is a recording."""
+    """Yield the reasons that lie in the players: an embedded model, a recording, a candidate of several ids or without readable replies."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
     if "file" in case.candidate.kinds:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
+    if len(case.candidate.answered) > 1:
+        yield f"the candidate answered under several ids, so it is not one model ({', '.join(case.candidate.answered)})"
+    unread, replies = case.unread
+    if unread > MOST_UNREAD * replies:
+        yield f"{unread} of the {replies} replies of the candidate are empty, cut off or not of the form asked for, so few could be read"
 
 
 def _kinship(case: Case) -> Iterator[str]:
@@ -260,7 +280,7 @@ def _kinship(case: Case) -> Iterator[str]:
 def _writers(case: Case) -> Iterator[str]:
     """Yield a reason if the candidate's family wrote samples, and one if its adapter was trained on samples."""
     names, writers = case.candidate.names, sorted(case.writers.keys() - {"", PEOPLE})
-    relatives = [each for each in writers if any(one_maker(n, each) or related(n, each) for n in names)]
+    relatives = [each for each in writers if any(related(n, each) for n in names)]
     if relatives:
         of = sum(case.writers[writer] for writer in relatives)
         by = ", ".join(relatives)
@@ -332,7 +352,7 @@ def _size(case: Case) -> Iterator[str]:
         least = f"the data set's {whole}" if case.samples < whole < MIN_SAMPLES else minimum
         yield f"the run is of {counted(case.samples, 'sample')}{alike}, fewer than {least}"
     if case.hand_picked:
-        yield "the samples were chosen by name"
+        yield "the samples were chosen by name, or by the program that plays step by step"
     covered = case.samples if case.covered is None else case.covered
     if case.unanswered > MOST_UNANSWERED * covered:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {covered} samples"

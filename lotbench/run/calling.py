@@ -168,9 +168,13 @@ class _Part(Budget):
 
     whole: Budget = field(default_factory=lambda: Budget(Limits()))
 
-    def reserve(self, tokens: int, cost: float) -> None:
-        super().reserve(tokens, cost)
-        self.whole.reserve(tokens, cost)
+    async def reserve(self, tokens: int, cost: float) -> None:
+        await super().reserve(tokens, cost)
+        try:
+            await self.whole.reserve(tokens, cost)
+        except BaseException:
+            super().settle(tokens, cost, Usage(), 0.0)
+            raise
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
         super().settle(tokens, cost, usage, spent)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
-from lotbench.calls.budget import refuse_unpriced
 from lotbench.config.experiment import Experiment, Limits
 from lotbench.config.model_names import parse
 from lotbench.harness.benchmark import Benchmark
@@ -67,7 +66,6 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
         UsageError: A model's name is not valid, or a limit of cost is set and a model has no price.
     """
     names = {role: (parse(order.models[role]),) for role in benchmark.roles}
-    refuse_unpriced(order.limits, names)
     return Plan(
         benchmark=benchmark,
         experiment=Experiment(benchmark=benchmark.name, seed=order.seed, repeats=1),

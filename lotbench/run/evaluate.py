@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench import benchmarks
-from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.store import Store
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Experiment, Limits, digest
@@ -174,7 +173,6 @@ async def begin(
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
     run_plan = plan.make(run_config)
-    refuse_unpriced(run_plan.limits, run_plan.names)
     if shards > 1:
         sharded.refuse_local_models(run_plan)
 
@@ -253,7 +251,7 @@ async def resume(
         **limits: Fields of Limits to change.
 
     Raises:
-        RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
+        RunFolderError: The run's experiment, data, prompts or benchmark version have changed, or another process writes to it.
         LotbenchError: The run was stopped again.
     """
     path = run_folder.find(str(run), root)
@@ -262,7 +260,7 @@ async def resume(
         place.keep(Traces(path / run_folder.TRACES, strict=False))
         run_before = load_run(path)
         run_plan = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
-        recorded.refuse_lost_pictures(run_plan, path)
+        recorded.refuse_changed(run_plan, path)
         if shards > 1:
             sharded.refuse_local_models(run_plan)
         async with calling(run_plan, lambda: nullcontext(place), own) as calls:

@@ -44,6 +44,7 @@ class Plan:
         data_rows: The samples, with some of their fields, that every episode may see; see `Episode.data`.
         of: The number of samples in the data set.
         hand_picked: Whether the samples were chosen by name, unless they are all samples of their languages or those of a draw.
+        own_data: Whether the data set is not a shipped one.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter (or merged model) was trained on; None if unknown.
@@ -67,6 +68,7 @@ class Plan:
     by_id: Mapping[str, Sample]
     seen: tuple[str, ...] | None = ()
     hand_picked: bool = False
+    own_data: bool = False
     recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
@@ -198,6 +200,7 @@ def _select_data(
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen_ids(benchmark, candidate, chosen),
+        "own_data": not datasets.is_shipped(folder, items),
         "hand_picked": bool(experiment.samples)
         and len(chosen) < len(pool)
         and {sample.id for sample in chosen} != {sample.id for sample in draw((), len(chosen))},

@@ -18,7 +18,7 @@ from lotbench.config.experiment import Experiment, digest, validate
 from lotbench.config.model_names import Names, address
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
-from lotbench.run.folder_shapes import read_samples
+from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
 from lotbench.run.plan import Plan
 from lotbench.storage import datasets, export, run_folder
 from lotbench.storage.jsonl import rows, tables
@@ -53,6 +53,7 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
         "recorded": {
             "of": plan.of,
             "hand_picked": plan.hand_picked,
+            "own_data": plan.own_data,
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
             "pictures": {name: plan.pictures[name].sha256 for name in _picture_names(plan)},
@@ -127,6 +128,7 @@ def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict
         "chosen": played,
         "data_rows": shared_rows,
         "of": record["of"],
+        "own_data": record.get("own_data", False),
         "hand_picked": record.get("hand_picked", 0 < len(config.samples) < record["of"]),
         "pictures": datasets.Pictures(place, played, config.max_image_px, record["pictures"]),
         "prompts": prompts,
@@ -140,13 +142,19 @@ def changed_error(run: Path, changed: Sequence[str]) -> RunFolderError:
     return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
 
 
-def refuse_lost_pictures(plan: Plan, run: Path) -> None:
-    """Refuse to resume a run whose pictures are missing or not those that it recorded, if it shows pictures.
+def refuse_changed(plan: Plan, run: Path) -> None:
+    """Refuse to go on with a run of another version of its benchmark, or whose pictures are missing or not those that it recorded.
 
     Raises:
         DataError: Pictures are missing; all are listed.
-        RunFolderError: Pictures have changed, have no recorded digest, or lie outside the data set; all are listed.
+        RunFolderError: The version is another one, so that the rest would be played by other rules; or pictures have changed,
+            have no recorded digest, or lie outside the data set; all are listed.
     """
+    began, version = read_run_json(run).get("version"), plan.benchmark.version
+    if began != version and not read_summary(run).get("complete"):
+        raise RunFolderError(
+            f"{run}: was begun with version {began} of {plan.benchmark.name}, this lotbench has {version}: begin a new run"
+        )
     if not plan.benchmark.shows_pictures(plan.settings):
         return
     paths = {name: plan.pictures.path(name) for name in _picture_names(plan)}

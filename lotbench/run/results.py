@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
-from lotbench.config.model_names import ModelName, Servers, address, identity, parse
+from lotbench.config.model_names import ModelName, Servers, identity, parse
 from lotbench.errors import DataError, RunFolderError, UsageError, shape_errors
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
@@ -47,6 +48,8 @@ from lotbench.types import RUN_SCHEMA, Trace
 LABELS = "labels.jsonl"
 """The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
+UNREAD = ("unparsed", "truncated")
+"""The statuses of the candidate's replies that are empty, cut off or not of the form asked for; see `errors.Unread`."""
 PICTURE_PX = 320
 PICTURE_BYTES = 45_000
 """The maximum width and height of a picture in a report, and its maximum size before it is encoded as base64."""
@@ -141,7 +144,7 @@ def _facts(
     benchmark, settings = plan.benchmark, plan.settings
     spending, ids, works = usage_tables(totals, plan.names)
     preset, preset_settings = reference(benchmark)
-    case = _case(plan, ids, primary_metric, run.traces, quality)
+    case = _case(plan, ids, totals, primary_metric, run.traces, quality)
     reasons = trust.reasons(case)
     return Facts(
         benchmark=benchmark.name,
@@ -226,7 +229,6 @@ def _judge_quality(plan: Plan, run: Run, totals: Totals) -> JudgeQuality:
     validation = plan.benchmark.validation
     if validation is None:
         return JudgeQuality()
-    addresses = {role: [address(name) for name in names] for role, names in plan.names.items()}
     return judge_standing.standing(
         validation,
         JudgeContext(
@@ -236,7 +238,7 @@ def _judge_quality(plan: Plan, run: Run, totals: Totals) -> JudgeQuality:
             prompts=plan.prompts,
             sampling=sampling_table(plan),
             ids=totals.ids(),
-            addresses=addresses,
+            names=plan.names,
             data=plan.digests["data"],
             run=run.path.name,
             records=(*judge_records.counting(plan.digests["data"]), *read_checks(run.path)),
@@ -275,6 +277,7 @@ def usage_tables(
 def _case(
     plan: Plan,
     ids: Mapping[str, set[str]],
+    totals: Totals,
     primary_metric: PrimaryMetric,
     traces: Sequence[Trace],
     quality: JudgeQuality,
@@ -290,6 +293,8 @@ def _case(
         )
         for role, names in plan.names.items()
     }
+    steps: list[Any] = [step for trace in traces for step in trace.steps if step["role"] == "candidate"]
+    statuses = [step["value"].get("status") for step in steps]
     most = benchmark.calls(settings)
     called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
@@ -304,13 +309,26 @@ def _case(
         whole=plan.of,
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
+        data=plan.experiment.data if plan.own_data else "",
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],
         episodes=(len(traces), sum(map(len, plan.sequences()))),
+        unread=(sum(status in UNREAD for status in statuses), len(statuses)),
         seen=None if plan.seen is None else len(plan.seen),
-        demands=primary_metric.lacks,
+        demands=[*primary_metric.lacks, *_twins(totals, plan.names)],
     )
+
+
+def _twins(totals: Totals, names: Mapping[str, Sequence[ModelName]]) -> list[str]:
+    """Return a sentence for each two models of a role that answered under one id, such as an alias and a dated name."""
+    return [
+        f"{names[role][first].text} and {names[role][other].text} are one model ({model_id})"
+        for role, by_index in totals.ids().items()
+        for first, other in combinations(range(len(by_index)), 2)
+        for model_id in set(by_index[first]) & set(by_index[other])
+        if names[role][first] != names[role][other]
+    ]
 
 
 def _writers(samples: Sequence[Any]) -> dict[str, int]:

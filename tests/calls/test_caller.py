@@ -59,7 +59,7 @@ class Room:
             RoleModel(f"judge-{n}", model, Price(1.0, 0.5, 2.0), Bucket(None), Bucket(None))
             for n, model in enumerate(models)
         )
-        drawn = {"judge": (Sampling(temperature=0.0), True)}
+        drawn = {"judge": (Sampling(temperature=0.0, max_tokens=300), True)}
         self.desk = Caller({"judge": models}, drawn, self.journal, self.store, self.budget, seed=seed)
 
     @property
@@ -190,9 +190,28 @@ async def test_a_refused_request_says_nothing_of_the_length_of_replies(room: Any
 
 async def test_a_count_beyond_the_length_of_a_reply_does_not_hold_up_the_next_calls(room: Any) -> None:
     place = room(Model(Reply("{}", "m", usage=Usage(5, 0, 9 * 10**9))))
-    place.desk.sampling = {"judge": (Sampling(max_tokens=4096), False)}
+    place.desk.role_models["judge"][0].tokens = bucket = Bucket(60_000.0)
     await place.desk.ask(run_episodes(), asking())
-    assert place.desk._mean_reply == {("chain", "judge-0"): 4096}
+    assert 9_000 < bucket._level < 10_000
+
+
+async def test_calls_wait_for_what_those_in_flight_give_back(room: Any) -> None:
+    """The mean of the replies so far was set aside, and a limit of 100,000 tokens was overspent by 498,714."""
+    short, long = (Reply("{}", "m", usage=Usage(5, 0, length)) for length in (30, 290))
+    model = Model(short, long, latency=0.001)
+    place = room(model, limits=Limits(token_limit=10_000))
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
+    done = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(one) for one in done if isinstance(one, Exception)} == {LimitReached}
+    assert 9_400 < place.budget.tokens <= 10_000 and place.budget._held_tokens == 0
+
+
+async def test_reasoning_without_a_count_is_assumed(room: Any) -> None:
+    """Replies of 18 kB of reasoning alone counted nothing, and a limit was never met."""
+    place = room(Model(Reply("", "m", reasoning="Hm. " * 900, seconds=1.0, usage=Usage(5, 0, 0))))
+    place.desk.role_models["judge"][0].billed = True
+    await place.desk.ask(run_episodes(), asking())
+    assert place.budget.tokens > 300
 
 
 async def test_calls_in_flight_are_set_aside(room: Any) -> None:

@@ -42,7 +42,7 @@ def test_the_overspend_is_at_most_the_calls_that_cost_more_than_thought(calls: l
     budget, excess = Budget(Limits(token_limit=200)), 0
     for thought, really in calls:
         try:
-            budget.reserve(thought, 0.0)
+            asyncio.run(budget.reserve(thought, 0.0))
         except LimitReached:
             continue
         budget.settle(thought, 0.0, Usage(output_tokens=really), 0.0)

@@ -21,6 +21,7 @@ from lotbench.environment.game import LONGEST, Game
 from lotbench.errors import CallFailed, LimitReached, RunFolderError, Unreachable, UsageError
 from lotbench.run.evaluate import evaluate, resume
 from lotbench.run.rescore import replay_run, requests
+from lotbench.run.results import rewritten
 from lotbench.types import Reply, Usage
 from tests.bench.stepping import stepped
 from tests.pages import ROOT
@@ -362,6 +363,8 @@ async def test_the_folder_is_a_run_that_can_be_read(tmp_path: Path) -> None:
     run = lotbench.load_run(tmp_path / "games")
     assert run.config.model == "python:mine"
     assert [trace.sample for trace in run.traces] == list(games.samples)
+    # Which games it left is not known: leaving the bad ones raised a trusted score from .46 to .92.
+    assert "by the program that plays step by step" in " ".join(rewritten(run)[0].summary["reasons"])
     assert json.loads((run.path / "run.json").read_text(encoding="utf-8"))["benchmark"] == "lotbench"
     # Its first games are those of seed 0, and of no other.
     assert main(["replay", str(run.path)]) == 0

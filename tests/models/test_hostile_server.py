@@ -132,6 +132,26 @@ async def test_a_body_without_end_is_given_up() -> None:
     assert sent < 100_000_000
 
 
+async def test_a_key_that_an_answer_repeats_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-open-sesame-123456")
+    told = "Your header: Bearer sk-open-sesame-123456"
+    body = completion("{}") | {
+        "choices": [{"message": {"content": told, "reasoning": told, "refusal": told}}]
+    }
+    reply = await reply_to(body)
+    assert (reply.text, reply.reasoning, reply.refusal) == ("Your header: Bearer ***",) * 3
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"finish_reason": "error"}, {"error": {"code": 502}}, {"finish_reason": "insufficient_system_resource"}],
+)
+async def test_an_answer_that_ends_with_an_error_is_none(choice: dict[str, Any]) -> None:
+    """It counted as an answer that cannot be read."""
+    body = completion("{}") | {"choices": [{"message": {"content": "half"}, **choice}]}
+    await fails(answered(answering(body)), "no chat completion")
+
+
 async def test_a_text_longer_than_any_answer_is_cut_and_said(tmp_path: Path) -> None:
     reply = written_and_read(await reply_to(completion("a" * 3_000_000)), tmp_path)
     assert (len(reply.text), reply.finish, reply.sent["cut_from"]) == (1_000_000, "length", 3_000_000)
@@ -198,6 +218,26 @@ async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None
     usage = {"prompt_tokens": count, "completion_tokens": 7, **more}
     reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
+
+
+async def test_a_404_after_a_reply_is_of_one_prompt() -> None:
+    """One prompt to which OpenRouter found no endpoint ended the run, at each resume again."""
+    replies = [
+        web.json_response({"error": "no endpoint for it"}, status=404),
+        web.json_response(completion()),
+    ]
+
+    async def answer(request: web.Request) -> web.Response:
+        return replies.pop()
+
+    async with answered(answer) as model:
+        await model(QUESTION)
+        with pytest.raises(CallFailed, match="404"):
+            await model(QUESTION)
+
+
+async def test_an_id_is_one_line() -> None:
+    assert (await reply_to(completion(model="m\n1\x0b"))).model == "m 1"
 
 
 async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
     ({"hand_picked": True}, {}, "the samples were chosen by name"),
+    ({"unread": (22, 108)}, {"unread": (21, 108)}, "22 of the 108 replies of the candidate are empty, cut"),
+    ({"candidate": Player(("m",), answered=("a", "b"))}, {}, "several ids, so it is not one model (a, b)"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     (
         {"unanswered": 3, "covered": 42},
@@ -149,13 +151,18 @@ def checks(*found: Check) -> Case:
         # Kinship.
         (
             indexes(judge=Player(("gpt-4o-mini",))),
-            indexes(judge=Player(("o3",))),
+            indexes(judge=Player(("deepseek-r1",))),
             "the candidate and the judge are of one family of models",
         ),
         (
             indexes(oracle=Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))),
             indexes(captioner=Player(("gpt-4.1",))),
             "the candidate and the oracle are of one family of models",
+        ),
+        (
+            plays("o3", others={**TRUSTED.others, "judge": Player(("gpt-4o-mini",))}),
+            TRUSTED,
+            "are of one family",
         ),
         (
             plays("anthropic/claude-sonnet-4-5"),
@@ -225,6 +232,10 @@ def test_a_rate_of_few_labels_is_remarked_where_trust_takes_no_upper_end() -> No
 def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(samples=60, whole=105, seed=3)) == (
         "The 60 samples are the draw of seed 3; another seed draws others.",
+    )
+    assert remarks(case(unread=(6, 108), data="d/mine")) == (
+        "6 of the 108 replies of the candidate could not be read.",
+        "The data set is not lotbench's (d/mine): nothing shows how its samples were chosen.",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",

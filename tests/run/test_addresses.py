@@ -9,10 +9,12 @@ import pytest
 from lotbench.calls.journal import Entry, Totals
 from lotbench.cli import main
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import identity
+from lotbench.config.model_names import identity, parse
+from lotbench.harness.judge_validation import judged_by
+from lotbench.report import trust
 from lotbench.report.leaderboard import differing
 from lotbench.run.loading import Run, load_run, planned
-from lotbench.run.results import entry
+from lotbench.run.results import _twins, entry
 from lotbench.types import Key, Reply
 from tests.server import FakeServer
 
@@ -60,3 +62,19 @@ def test_two_models_whose_server_names_none_are_two() -> None:
         key = Key("lot-0001", 1, 1, "judge", 0, at, "0123456789abcdef")
         totals.add(Entry(key, "judge", at, name, "call", 0.0, Reply("Yes", "")))
     assert totals.ids() == {"judge": [["small@http://host/v1"], ["big@http://host/v1"]]}
+
+
+def test_an_alias_and_a_dated_name_are_one_judge() -> None:
+    totals, names = Totals(), {"judge": (parse("gpt-4o-mini"), parse("openrouter/openai/gpt-4o-mini"))}
+    for at, name in enumerate(names["judge"]):
+        key = Key("lot-0001", 1, 1, "judge", 0, at, "0123456789abcdef")
+        totals.add(Entry(key, "judge", at, name.text, "call", 0.0, Reply("Yes", "gpt-4o-mini-2024-07-18")))
+    said = "gpt-4o-mini and openrouter/openai/gpt-4o-mini are one model (gpt-4o-mini-2024-07-18)"
+    assert _twins(totals, names) == [said] and trust.in_short([said]) == ("few judges",)
+
+
+def test_a_check_of_a_server_with_one_id_for_all_counts_for_the_name_that_was_asked() -> None:
+    """A judge that says yes to everything was trusted by the check of another one behind the same proxy."""
+    checked, lying, honest = (parse(f"{name}@http://host/v1") for name in ("good", "yes", "m"))
+    assert judged_by([["m"]], [checked], [0]) != judged_by([["m"]], [lying], [0])
+    assert judged_by([["m"]], [honest], [0]) == {"models": ["m"], "addresses": ["http://host/v1"]}

@@ -20,7 +20,7 @@ from lotbench.calls.prices import price
 from lotbench.cli import judges
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.errors import LimitReached, UsageError
+from lotbench.errors import LimitReached, RunFolderError, UsageError
 from lotbench.models import retrying
 from lotbench.run import progress
 from lotbench.run.evaluate import resume
@@ -34,6 +34,7 @@ from tests.server import FakeServer
 from tests.service import Service
 
 IN_FLIGHT = 4
+SHORT = {role: {"max_tokens": 50} for role in ("candidate", "judge", "oracle")}
 PRICES = """date = "2026-11-22"
 [usd_per_million]
 "candidate@{url}" = [1.0, 0.1, 4.0]
@@ -100,11 +101,13 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
     monkeypatch.setattr(retrying, "FIRST_WAIT_S", 0.0)
     server.change(faults=lambda index, body: fault if index >= 6 else None)
     with pytest.raises(LimitReached, match="cost limit") as caught:
-        await play(server, tmp_path / "runs", cost_limit=0.02, concurrency=IN_FLIGHT, max_failed=1.0)
+        await play(
+            server, tmp_path / "runs", cost_limit=0.02, concurrency=IN_FLIGHT, max_failed=1.0, sampling=SHORT
+        )
     run, requests = caught.value.run, server.log()["requests"]
     lost = list(read_journal(run / DISCARDED))
     assert len(lost) == requests - 6
-    assert all((one.reply.usage.output_tokens == 4096) != told for one in lost)
+    assert all((one.reply.usage.output_tokens == 50) != told for one in lost)
     usage = load_run(run).summary["usage"]
     assert usage["calls"] == 6 == len(spent(run))
     tokens = sum(one.reply.usage.input_tokens + one.reply.usage.output_tokens for one in lost)
@@ -126,16 +129,39 @@ async def test_good_replies_without_token_counts_reach_the_limits_too(
     with pytest.raises(LimitReached, match="cost limit"):
         await play(server, tmp_path / "runs", cost_limit=0.1, concurrency=IN_FLIGHT)
     with pytest.raises(LimitReached, match="token limit") as caught:
-        await play(server, tmp_path / "more", token_limit=9_000, concurrency=IN_FLIGHT, fresh=True)
+        await play(server, tmp_path / "more", token_limit=9_000, fresh=True, sampling=SHORT)
 
     run, requests = caught.value.run, server.log()["requests"]
     used = load_run(run).summary["usage"]
     replies = list(read_journal(run / "calls.jsonl"))
     assert used["calls"] == len(replies) == len(list(read_journal(run / DISCARDED)))
-    assert used["assumed"]["tokens"] >= 9_000
+    assert 8_000 < used["assumed"]["tokens"] <= 9_000
     with pytest.raises(LimitReached):
         await resume(run)
     assert server.log()["requests"] == requests
+
+
+async def test_a_limit_holds_when_a_run_is_resumed_without_its_prices(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run was played to its end, and the limit was void."""
+    with pytest.raises(LimitReached, match="cost limit") as caught:
+        await play(server, tmp_path / "runs", cost_limit=0.3, concurrency=IN_FLIGHT)
+    monkeypatch.delenv("LOTBENCH_PRICES")
+    requests = server.log()["requests"]
+    with pytest.raises(UsageError, match="no price for candidate@"):
+        await resume(caught.value.run)
+    assert server.log()["requests"] == requests
+
+
+async def test_a_run_of_another_version_is_not_gone_on_with(server: FakeServer, tmp_path: Path) -> None:
+    """Half of its tasks were played by each, and it was trusted."""
+    with pytest.raises(LimitReached) as caught:
+        await play(server, tmp_path / "runs", cost_limit=0.3, concurrency=IN_FLIGHT)
+    file = caught.value.run / "run.json"
+    file.write_text(re.sub(r'"version": "\d+"', '"version": "1"', file.read_text("utf-8")), "utf-8")
+    with pytest.raises(RunFolderError, match="begun with version 1 of lotbench, this lotbench has"):
+        await resume(caught.value.run)
 
 
 async def resume_well(server: FakeServer, run: Path) -> Run:

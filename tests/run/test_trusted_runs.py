@@ -10,6 +10,7 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.calls.journal import Totals
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError
 from lotbench.harness.judge_validation import JudgeQuality
@@ -111,7 +112,7 @@ def test_a_merged_model_that_was_trained_on_samples_is_not_trusted(tmp_path: Pat
     made = plan.make(
         Config(experiment=Experiment(benchmark="standard", model=f"hf:{merged}"), limits=Limits())
     )
-    case = _case(made, {}, mean_score({}), (), JudgeQuality())
+    case = _case(made, {}, Totals(), mean_score({}), (), JudgeQuality())
     assert "trained on samples" in trust.in_short(trust.reasons(case))
     with Folder(tmp_path / "run") as folder:
         recorded.freeze(made, folder)
@@ -125,8 +126,8 @@ def test_a_merged_model_that_was_trained_on_samples_is_not_trusted(tmp_path: Pat
 def test_samples_chosen_by_name_are_known_and_a_duels_are_not_among_them(tmp_path: Path) -> None:
     def picked(**fields: Any) -> bool:
         made = plan.make(Config(experiment=Experiment(model="gpt-x", **fields), limits=Limits()))
-        return made.hand_picked and "samples were chosen by name" in " ".join(
-            trust.reasons(_case(made, {}, mean_score({}), (), JudgeQuality()))
+        return made.hand_picked and "samples were chosen by name, or by the program" in " ".join(
+            trust.reasons(_case(made, {}, Totals(), mean_score({}), (), JudgeQuality()))
         )
 
     names = tuple(game.id for game in reversed(GAMES))
@@ -147,7 +148,7 @@ def test_samples_chosen_by_name_are_known_and_a_duels_are_not_among_them(tmp_pat
 def test_ideas_of_one_block_and_problems_of_one_question_count_once(tmp_path: Path) -> None:
     ideas = planned("rinobench", tmp_path, settings={"justification": False})
     problems = planned("standard", tmp_path)
-    case = _case(ideas, {}, mean_score({}), (), JudgeQuality())
+    case = _case(ideas, {}, Totals(), mean_score({}), (), JudgeQuality())
     assert (case.samples, case.units) == (120, len({sample.block for sample in ideas.chosen})) == (120, 30)
     assert set(plan.group_samples(problems.chosen)) == {problem.group for problem in problems.chosen}
 

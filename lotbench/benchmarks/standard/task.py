@@ -22,8 +22,13 @@ from lotbench.types import Sampling, Trace
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
-    "captioner": Role("says what a picture shows", Sampling(temperature=0.0), required=False, pictures=True),
-    "rewriter": Role("puts a response in other words", Sampling(temperature=0.0), required=False),
+    # A candidate knows a text of its own family among the others.
+    "captioner": Role(
+        "says what a picture shows", Sampling(temperature=0.0), required=False, pictures=True, impartial=True
+    ),
+    "rewriter": Role(
+        "puts a response in other words", Sampling(temperature=0.0), required=False, impartial=True
+    ),
 }
 
 
