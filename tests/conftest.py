@@ -30,13 +30,17 @@ LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
-# Examples are drawn alike on every machine, and a busy machine is no failure.
+# Examples are drawn alike on every machine, and a busy machine is no failure. The fast tier draws fewer: see pytest_configure.
 hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None, database=None)
-hypothesis.settings.load_profile("lotbench")
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("lotbench"), max_examples=40)
 # Libraries that look for a name on the hub are told at once that there is none; processes inherit it.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # The matrices of tests are small: more threads than one wait for each other, a hundred times as long on busy cores.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("fast" if "not slow" in config.option.markexpr else "lotbench")
 
 
 class NetworkShut(RuntimeError):
@@ -92,6 +96,15 @@ def one_tls_context() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture(autouse=True)
+def real_encoders_are_slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a fast test the extra `embed` is not installed: torch takes 10 s, which a report would ask for by the way."""
+    from lotbench.calls import embeddings
+
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setattr(embeddings, "find_spec", lambda package: None)
 
 
 _drawings: dict[str, bytes] = {}
