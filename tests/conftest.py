@@ -98,15 +98,6 @@ def one_tls_context() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def real_encoders_are_slow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To a fast test the extra `embed` is not installed: torch takes 10 s, which a report would ask for by the way."""
-    from lotbench.calls import embeddings
-
-    if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(embeddings, "find_spec", lambda package: None)
-
-
 _drawings: dict[str, bytes] = {}
 
 
@@ -154,6 +145,9 @@ def clean_environment(
     # Not made here: most tests never look, and a folder for each would cost more than the test.
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"))
     monkeypatch.delenv("COLUMNS", raising=False)
+    if not request.node.get_closest_marker("slow"):
+        # To a fast test the extra `embed` is not installed: a report would load torch by the way, which takes 10 s.
+        monkeypatch.setattr("lotbench.calls.embeddings.find_spec", lambda package: None)
     if request.node.get_closest_marker("live"):
         return
     for name in list(os.environ):
