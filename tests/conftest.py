@@ -30,13 +30,17 @@ LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
-# Examples are drawn alike on every machine, and a busy machine is no failure.
+# Examples are drawn alike on every machine, and a busy machine is no failure. The fast tier draws fewer: see pytest_configure.
 hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None, database=None)
-hypothesis.settings.load_profile("lotbench")
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("lotbench"), max_examples=40)
 # Libraries that look for a name on the hub are told at once that there is none; processes inherit it.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # The matrices of tests are small: more threads than one wait for each other, a hundred times as long on busy cores.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("fast" if "not slow" in config.option.markexpr else "lotbench")
 
 
 class NetworkShut(RuntimeError):
@@ -141,6 +145,9 @@ def clean_environment(
     # Not made here: most tests never look, and a folder for each would cost more than the test.
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"))
     monkeypatch.delenv("COLUMNS", raising=False)
+    if not request.node.get_closest_marker("slow"):
+        # To a fast test the extra `embed` is not installed: a report would load torch by the way, which takes 10 s.
+        monkeypatch.setattr("lotbench.calls.embeddings.find_spec", lambda package: None)
     if request.node.get_closest_marker("live"):
         return
     for name in list(os.environ):

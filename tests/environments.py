@@ -38,7 +38,7 @@ def environment(root: Path, *requirements: str, index: bool = True) -> Path:
     [site] = (root / "env" / "lib").glob("python3*/site-packages")
     (site / "lent.pth").write_text(f"{lent}\n", encoding="utf-8")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(programs / "python")]
-    command = [*pip, "install", "-q", *([] if index else ["--no-index"]), *requirements]
+    command = [*pip, "install", "-q", "--no-compile", *([] if index else ["--no-index"]), *requirements]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return programs

@@ -8,6 +8,7 @@ error rate of a single test.
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -175,10 +176,11 @@ def _board(runs: Sequence[Run], samples: Collection[str]) -> Board:
     return board([replace(results.entry(run), complete=True) for run in played])
 
 
-def _looks(units: int) -> list[tuple[int, float]]:
+@functools.cache
+def _looks(units: int) -> tuple[tuple[int, float], ...]:
     """Return (units played, level) for each interim test of a duel on this number of units."""
     ends = sorted({math.ceil(part * units) for part in LOOKS})
-    return list(zip(ends, levels([end / units for end in ends]), strict=True))
+    return tuple(zip(ends, levels([end / units for end in ends]), strict=True))
 
 
 async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:

@@ -143,7 +143,7 @@ def test_an_encoder_that_is_not_there_is_named(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["scp", "cot", "rag", "rcp"])
+@pytest.mark.parametrize("strategy", ["cot", "rag"])
 def test_the_embedded_model_is_measured_with_real_embeddings(tmp_path: Path, strategy: str) -> None:
     settings = {"strategy": strategy, "answers": 2, "answer_cap": "cut", "exclude_self": False}
     run = evaluate_sync(
@@ -151,12 +151,13 @@ def test_the_embedded_model_is_measured_with_real_embeddings(tmp_path: Path, str
         model="local",
         roles={"judge": "local"},
         out=tmp_path,
-        limit=2,
+        limit=1,
         settings=settings,
+        sampling={"candidate": {"max_tokens": 80}},
         timeout_s=600,
         check=False,
     )
-    assert [trace.outcome for trace in run.traces] == ["scored", "scored"]
+    assert [trace.outcome for trace in run.traces] == ["scored"]
     scores = run.summary["scores"]
     assert scores["fluency"]["instrument"] == "minilm" and -1 <= scores["fluency"]["value"] <= 1
     assert all(1 <= scores[mark]["value"] <= 5 for mark in ("originality", "feasibility", "value"))

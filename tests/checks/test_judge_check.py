@@ -32,7 +32,7 @@ from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import Rule, hear, number
 from tests.server import FakeServer
 
-ITEMS = shipped(30)
+ITEMS = shipped(20)
 
 
 @dataclass
@@ -54,7 +54,7 @@ NAMED.add(Player)
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data set of 24 samples, of the name of the shipped one."""
+    """A data set of 20 samples, of the name of the shipped one."""
     return data_set(tmp_path_factory.mktemp("data") / "lotbench_easy", ITEMS)
 
 
@@ -218,11 +218,11 @@ def candidate(request: Any) -> Mapping[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def few_positives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty labelled positives are enough, and of the oracle as many negatives."""
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty labelled positives are enough, of the oracle as many negatives, and of the game 58 hard ones."""
     for name, bounds in trust.BOUNDS.items():
-        negatives = bounds.min_negatives if name == "game" else 20
-        monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_negatives=negatives, min_positives=20))
+        few = {"max_fpr": 0.075} if name == "game" else {"min_negatives": 20}
+        monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_positives=20, **few))
 
 
 async def game(data: Path, out: Path, judge: Any, **more: Any) -> Run:
@@ -389,7 +389,7 @@ async def test_a_function_is_no_person(data: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judge", "limit", "reasons"),
     [
-        (PlantedJudge(ITEMS, fpr=0.2), None, ["above max_fpr 0.05"]),
+        (PlantedJudge(ITEMS, fpr=0.2), None, ["above max_fpr 0.075"]),
         (PlantedJudge(ITEMS), 60, ["hard negatives may be as high as", "negatives only, fewer than 100"]),
         (PlantedJudge(ITEMS, fnr=1.0), None, ["above max_fnr 0.3", "kappa with the labels is 0.000, below"]),
     ],
@@ -471,8 +471,8 @@ async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agree
 
 async def test_the_file_of_a_person_who_labelled_another_draw_is_refused(data: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.15, 0.3)
-    mine = draw(await game(data, tmp_path / "one", judge, repeats=2), 40, tmp_path)
-    theirs = draw(await game(data, tmp_path / "two", judge, repeats=2, seed=7), 40, tmp_path)
+    mine = draw(await game(data, tmp_path / "one", judge), 40, tmp_path)
+    theirs = draw(await game(data, tmp_path / "two", judge, seed=7), 40, tmp_path)
     for file in (mine, theirs):
         put(file, [row | {"label": True} for row in lines_of(file)])
     assert labelled(mine).open == 0

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from lotbench import evaluate
-from lotbench.calls import embeddings
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import CheckOrder
 from lotbench.config.experiment import Config, Experiment, Limits
@@ -32,9 +31,8 @@ Rule = Callable[[Any], Mapping[str, Any]]
 
 @pytest.fixture(autouse=True)
 def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six samples are enough, and no encoder, which trust does not look at and which takes longer than a run to load."""
+    """Six samples are enough."""
     monkeypatch.setattr(trust, "MIN_SAMPLES", 6)
-    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
 
 
 def between(text: str, first: str, last: str) -> str:

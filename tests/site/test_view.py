@@ -81,18 +81,18 @@ def named(root: Path, name: str) -> str:
 
 
 def test_more_runs_are_shown_than_a_process_may_have_files_open_when_it_begins(tmp_path: Path) -> None:
-    for number in range(20):
+    for number in range(14):
         shutil.copytree(FOLDER / recorded("hicbench"), tmp_path / "runs" / f"run-{number:02}")
     program = (
         "import resource, sys; from lotbench.cli import main; "
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 1024)); sys.exit(main(sys.argv[1:]))"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (14, 1024)); sys.exit(main(sys.argv[1:]))"
     )
     out = tmp_path / "pages"
     command = [sys.executable, "-c", program, "view", str(tmp_path / "runs"), "--export", str(out)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     index = (out / "index.html").read_text("utf-8")
-    assert all(f"run-{number:02}" in index for number in range(20)) and "Too many open files" not in index
+    assert all(f"run-{number:02}" in index for number in range(14)) and "Too many open files" not in index
 
 
 async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:

@@ -241,14 +241,14 @@ def voters(sims: int) -> str:
     """Ratings of four players by voters with tastes of their own (SD .7), 40 prompts; the truth is what all voters there are say."""
     strength = np.array([1.0, 0.2, -0.4, -0.8])
     many = np.array(
-        [one.value for one in ratings(_votes(strength, 400, 200, np.random.default_rng(0)))], dtype=float
+        [one.value for one in ratings(votes(strength, 400, 200, np.random.default_rng(0)))], dtype=float
     )
     rows = []
     for people in (2, 4, 5, 8, 12):
         held = of = 0
         for sim in range(sims):
             for one, truth in zip(
-                ratings(_votes(strength, people, 40, np.random.default_rng([9, sim]))), many, strict=True
+                ratings(votes(strength, people, 40, np.random.default_rng([9, sim]))), many, strict=True
             ):
                 if one.low is not None and one.high is not None:
                     held, of = held + (one.low <= truth <= one.high), of + 1
@@ -256,8 +256,9 @@ def voters(sims: int) -> str:
     return table(("voters", "simulations", "coverage"), rows)
 
 
-def _votes(strength: Floats, people: int, prompts: int, rng: Rng) -> Votes:
-    own = strength + rng.normal(0, 0.7, (people, len(strength)))
+def votes(strength: Floats, people: int, prompts: int, rng: Rng, taste: float = 0.7) -> Votes:
+    """A vote of each person on each prompt, on a pair by chance, by Bradley and Terry's model; tastes are per person."""
+    own = strength + rng.normal(0, taste, (people, len(strength)))
     voter, prompt = (each.ravel() for each in np.meshgrid(range(people), range(prompts)))
     pair = np.array([rng.permutation(len(strength))[:2] for _ in voter])
     ahead = own[voter, pair[:, 0]] - own[voter, pair[:, 1]]

@@ -51,9 +51,10 @@ def test_every_sample_has_what_the_game_and_the_judge_sets_need(items: tuple[Ite
         assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
 
 
-def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]) -> None:
-    pack = datasets.prompts("lotbench")
-    for path, text in pack.files.items():
+@pytest.mark.parametrize("name", ["lotbench", "lotbench_easy"])
+def test_the_examples_in_the_prompts_give_no_sample_away(name: str) -> None:
+    items = datasets.samples(datasets.data_folder("", name), Item)
+    for path, text in datasets.prompts("lotbench").files.items():
         shown = {words.same(guess) for guess in re.findall(r'"guess": "([^"]+)"', text)}
         for item in items:
             assert words.same(item.key_text) not in shown, (path, item.id)

@@ -227,7 +227,7 @@ SETTINGS = st.builds(
 ).filter(lambda chosen: chosen.feedback or chosen.conversation == "fresh")
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(samples(), SETTINGS, st.integers(0, 14))
 async def test_no_message_depends_on_a_secret_of_any_sample(
     item: Item, chosen: Settings, rounds: int
@@ -236,7 +236,6 @@ async def test_no_message_depends_on_a_secret_of_any_sample(
     assert await shown(item, chosen, rounds) == await shown(other, chosen, rounds)
 
 
-@settings(max_examples=100)
 @given(TEXT, SETTINGS)
 async def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chosen: Settings) -> None:
     state = state_after(SAMPLE, chosen, 1)
