@@ -16,7 +16,7 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from lotbench.config.makers import one_maker
+from lotbench.config.makers import makers
 from lotbench.errors import UsageError, among
 
 Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
@@ -54,10 +54,6 @@ _VARIANT = re.compile(
 )
 
 _OWN_NAMES = ("python:", "human:")
-_MAKER = re.compile(
-    r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)[.]|^(?:ft:|meta-|chat)"
-)
-"""Prefixes of clouds (`us.anthropic.claude-...`), and other words that are not part of a family's name."""
 _WORD = re.compile(r"(?:(?:azure|chat|code|llm|model|my|open|text)[-_.])*+([a-z]{2,})(?![a-z])")
 """The first word of a model's name behind words that many families have."""
 
@@ -253,23 +249,23 @@ def base_model(model_id: str) -> str:
 
 
 def related(first: str, other: str) -> bool:
-    """Return whether two model ids are of one maker, or of one family: their first words are equal.
+    """Return whether two model ids are of one maker or, if one's maker is not known, of one family: their first words are equal.
 
-    A distillation belongs to both families. Names of Python callables and of people must be equal as a whole. The mark of a
+    A distillation has the makers of both models. Names of Python callables and of people must be equal as a whole. The mark of a
     Python object (`models.python_models.own_mark`) does not count.
     """
     first, other = _MARK.sub("", first), _MARK.sub("", other)
     if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return first == other
-    return one_maker(first, other) or not _families(first).isdisjoint(_families(other))
+    known = makers(first), makers(other)
+    return bool(known[0] & known[1]) if all(known) else _family(first) == _family(other)
 
 
 @cache
-def _families(model_id: str) -> frozenset[str]:
-    """Return the families of a model id: two for a distillation; those of the base for a fine-tune (`ft:BASE:...`)."""
-    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
-    parts = [_MAKER.sub("", _MAKER.sub("", part)) for part in name.split("-distill-")]
-    return frozenset(word[1] if (word := _WORD.match(part)) else part for part in parts if part)
+def _family(model_id: str) -> str:
+    """Return the first word of a model id, or the id itself if it has none."""
+    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1]
+    return word[1] if (word := _WORD.match(name)) else name
 
 
 def kin(first: ModelName, other: ModelName) -> bool:

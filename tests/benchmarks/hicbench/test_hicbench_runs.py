@@ -175,7 +175,7 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
     players = (
-        "--model gpt-4o-mini --judge o3 --judge deepseek/deepseek-chat --role dhp_judge=gemini/gemini-2.5-pro"
+        "--model gpt-4o-mini --judge qwen3 --judge deepseek/deepseek-chat --role dhp_judge=gemini/gemini-2.5-pro"
     )
     arguments = f"evaluate hicbench {players} --set dhp=true --repeats 2 --dry-run"
     assert main(arguments.split()) == 0
@@ -190,8 +190,8 @@ def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "hicbench has no default judge: give --judge NAME"),
         (["--judge", "gpt-4o-mini-2024-07-18"], "may not judge itself"),
-        (["--judge", "o3", "--set", "dhp=true"], "--role dhp_judge=NAME"),
-        (["--judge", "o3", "--set", "judges=2"], "judges=2, and 1 sit"),
+        (["--judge", "qwen3", "--set", "dhp=true"], "--role dhp_judge=NAME"),
+        (["--judge", "qwen3", "--set", "judges=2"], "judges=2, and 1 sit"),
     ],
 )
 def test_a_panel_that_cannot_sit_is_refused_before_any_call(
