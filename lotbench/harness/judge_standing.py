@@ -15,7 +15,7 @@ from lotbench.report.trust import Check, Rates
 
 Record = Mapping[str, Any]
 ROLE = "judge"
-HOW = "lotbench judge-check checks a model by its name; the head of report.html says how to check a Python function."
+HOW = "lotbench judge-check checks a model by its name; docs/judges.md says how to check a Python function."
 """How to check a judge, a note beside those that were not checked."""
 
 

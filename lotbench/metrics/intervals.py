@@ -39,9 +39,7 @@ def divided(part: Floats, whole: Floats) -> Floats:
 
 
 def bounded(
-    counts: Floats,
-    statistic: Callable[[Floats], Floats],
-    ends: tuple[float, float] = (0.0, 1.0),
+    counts: Floats, statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
     """Return Wilson's interval of a bounded statistic at its effective number of trials.
 

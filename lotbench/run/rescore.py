@@ -69,8 +69,7 @@ class Lenient:
 
 @asynccontextmanager
 async def _replay(
-    run: Run,
-    heard: Callable[[Request], None] = lambda request: None,
+    run: Run, heard: Callable[[Request], None] = lambda request: None
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
     """Open a replay of a run, in which requests are answered from the journal.
 

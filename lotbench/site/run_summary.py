@@ -100,6 +100,16 @@ class Shelf:
         return benchmarks.get(self.run.config.benchmark).asked
 
     @cached_property
+    def games(self) -> Mapping[str, Sequence[EpisodeRow]]:
+        """The episodes of each sample in the order of the run's page: of a game, the samples with the lowest scores first."""
+        games: dict[str, list[EpisodeRow]] = {}
+        for row in self.rows:
+            games.setdefault(row.sample, []).append(row)
+        if not self.played:
+            return games
+        return dict(sorted(games.items(), key=lambda game: sum(row.score or 0.0 for row in game[1])))
+
+    @cached_property
     def played(self) -> bool:
         """Whether the benchmark is a game."""
         return benchmarks.get(self.run.config.benchmark).graph == "game"

@@ -33,7 +33,7 @@ from lotbench.run.loading import check_command, readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
-from lotbench.site.run_summary import EpisodeRow, Shelf, page_file, read_run, stamp
+from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
 from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
@@ -187,11 +187,6 @@ class Gallery:
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
         badge = home.badge(summary.get("reasons"))
-        games: dict[str, list[EpisodeRow]] = {}
-        for row in shelf.rows:
-            games.setdefault(row.sample, []).append(row)
-        if shelf.played:
-            games = dict(sorted(games.items(), key=lambda game: sum(row.score or 0.0 for row in game[1])))
         boards: Sequence[home.Board] = ()
         with suppress(LotbenchError):
             boards = home.boards([shelf.entry])
@@ -199,7 +194,6 @@ class Gallery:
             "run",
             "../",
             shelf=shelf,
-            games=games,
             metric=name,
             words=benchmarks.metric_words(shelf.run.config.benchmark).get(str(name), ""),
             score=score,
@@ -256,9 +250,9 @@ class Gallery:
         Raises:
             LookupError: The run has no such episode.
         """
-        place = shelf.at(file)
-        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "place": str(place + 1)}
-        return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
+        listed = [row for rows in shelf.games.values() for row in rows]
+        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed}
+        return self.episode_page(shelf, shelf.run.traces[shelf.at(file)], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
         """Return the page with the messages and replies of an episode, call by call; `file` is its file name."""
@@ -274,6 +268,7 @@ class Gallery:
         return {
             "shelf": shelf,
             "trace": trace,
+            "row": shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             "sample": {"caption": None, **sample},
             "around": thought.masked(sample),
             "fields": thought.fields(sample, ("id", "image", "canary")),
@@ -283,7 +278,7 @@ class Gallery:
         }
 
     def episode_page(
-        self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str]
+        self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, Any]
     ) -> Served:
         """Return the page of an episode: a game round by round, an episode of another benchmark step by step.
 
@@ -292,7 +287,7 @@ class Gallery:
             trace: The trace of the episode.
             up: The relative address of the site's root, seen from the page.
             template: The template for a game.
-            links: The address of the messages (`said`) and the place in the run (`place`); empty for a page that stands alone.
+            links: The address of the messages (`said`) and the rows of the run (`listed`); empty for a page that stands alone.
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
@@ -305,7 +300,6 @@ class Gallery:
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
             readings=readings(shelf.run, trace),
-            row=shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             **values,
         )
 

@@ -188,10 +188,11 @@ def find(run: str, root: str | Path | None = None) -> Path:
 def called(path: Path) -> str:
     """Return what a command calls a run, quoted for a shell: its name if it is in runs/, else its path.
 
-    The path is from the working directory or from the root, whichever is shorter.
+    The path is from the working directory if the run is below it, else from the root.
     """
-    shortest = min(os.path.relpath(path), os.path.abspath(path), key=len)
-    return shlex.quote(path.name if shortest == str(Path(RUNS, path.name)) else shortest)
+    whole, here = os.path.abspath(path), os.path.relpath(path)
+    shown = whole if here.startswith("..") else here
+    return shlex.quote(path.name if shown == str(Path(RUNS, path.name)) else shown)
 
 
 def read_json(path: Path) -> dict[str, Any]:

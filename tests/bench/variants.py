@@ -241,12 +241,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("--url", required=True)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--scripts", type=Path, required=True)
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--games", type=int, required=True)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--flight", type=int, required=True)
+    for name, kind in (("data scripts folder", Path), ("games rounds flight", int)):
+        for flag in name.split():
+            parser.add_argument(f"--{flag}", type=kind, required=True)
     options = parser.parse_args()
     work = VARIANTS[options.variant](options.url, options)
     work(REPEATS, REPEATS)

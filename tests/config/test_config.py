@@ -1,7 +1,5 @@
 """Configuration: what wins over what, how faults are named, and what the digest depends on."""
 
-from __future__ import annotations
-
 import json
 import re
 import string

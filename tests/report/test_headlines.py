@@ -1,7 +1,5 @@
 """Runs are ranked by what their benchmark primary metrics: no gain in giving no answer, none in games that break off."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

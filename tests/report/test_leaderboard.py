@@ -72,11 +72,9 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
 
 def test_a_run_that_is_not_complete_or_failed_often_stands_last_however_high_its_score() -> None:
     made = board([*THREE, one("cut", 0.9, 4, complete=False)])
-    assert (
-        [place.label for place in made.places][-1] == "cut"
-        and len(made.pairs) == 3
-        and "cut" not in values(made)
-    )
+    assert [place.label for place in made.places][-1] == "cut"
+    assert len(made.pairs) == 3
+    assert "cut" not in values(made)
     said = "it is not complete; lotbench resume run-4."
     assert summed_up(made).endswith(f"; cut is not ranked: {said}")
     assert f"cut is paired with nobody: {said}" in section(made, "Ranking").notes

@@ -20,7 +20,7 @@ from lotbench.report.report import brief, build, to_markdown, twins
 from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
 from tests import hostile
-from tests.games import unsolved, won
+from tests.games import answer, ask, check, lost, respond, trace, unsolved, won
 from tests.hostile import HOSTILE, LONG
 from tests.report.test_report import FACTS, report
 
@@ -135,7 +135,7 @@ def test_a_report_begins_with_its_verdict_in_one_sentence() -> None:
     assert said.startswith(
         "creativity score 0.56 , no interval; 2 of 4 games solved; $0.75; not trusted : few"
     )
-    assert said.index(": few samples.") < said.index("Why it is not trusted")
+    assert said.index(": few samples.") < said.index("The reasons") and said.count("not trusted") == 1
 
 
 def test_variants_equal_to_the_score_are_folded_and_named() -> None:
@@ -160,6 +160,13 @@ def test_a_game_is_folded_after_three_rounds_and_its_command_is_named() -> None:
     assert '<code dir="auto">lotbench replay mine --sample a --repeat 1</code>' in made
     assert "- 2 more: lotbench replay mine --sample a --repeat 1" in text and "- round 4" not in text
     assert "- round 4" in to_markdown(replace(shown, whole=True))
+
+
+def test_a_game_that_answers_led_to_is_read_first() -> None:
+    led = trace("led", 1, "solved", [*lost(2), ask(2), answer(2, "Yes"), respond(3), check(3, True)])
+    games = [game(one) for one in (won("once", 1, 1), won("late", 1, 9), won("mid", 1, 4), led)]
+    shown = [reading.sample for reading in worth_reading(games, Evidence(samples={})).readings]
+    assert shown == ["led", "late", "once"]
 
 
 def test_drawings_become_pictures_with_their_data() -> None:

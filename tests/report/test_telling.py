@@ -1,7 +1,5 @@
 """`lotbench replay` of an episode through the panel: every step, who said it, and what the benchmark has to read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of several runs can be joined: each row says its run and model, and what was guessed and asked in its round."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

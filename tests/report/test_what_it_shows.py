@@ -1,7 +1,5 @@
 """What a run can show: against statsmodels' own answers, by simulation, and where nothing is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

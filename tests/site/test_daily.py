@@ -1,7 +1,5 @@
 """The daily game as a page on a disk: it judges as its lists say, shows no answer in its source, and keeps a streak."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re
@@ -13,6 +11,7 @@ from playwright.sync_api import Browser
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.site import page
 from lotbench.site.daily import _game
 from lotbench.site.host import answer, verdict
 from lotbench.site.page import screen
@@ -131,3 +130,14 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert "Given up at once" in page.inner_text("#words") and "A clue" not in page.inner_text("#said")
         assert page.inner_text("#response") and page.inner_text("#why")
         assert [one for one in faults if one != address] == []
+
+
+def test_no_two_scripts_of_a_page_give_a_name_twice() -> None:
+    """They share one scope: a constant that is declared twice stops the page, a function replaces the other."""
+    templates = Path(page.__file__).parent / "templates"
+    for parts in (page.COMMON, *page.PARTS.values()):
+        texts = [(templates / part).read_text("utf-8") for part in parts if part.endswith(".js")]
+        names = re.findall(r"^(?:async )?function (\w+)", "\n".join(texts), re.MULTILINE)
+        for line in re.findall(r"^(?:const|let)( .*)", "\n".join(texts), re.MULTILINE):
+            names += re.findall(r"(?:^|,) (\w+)(?= =[^=>]|;)", line)
+        assert len(names) > 9 and not [name for name in names if names.count(name) > 1], parts

@@ -1,7 +1,5 @@
 """The home page as records: which table a run stands in, in which place, how far it is trusted, and what it cost."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Games without a key: judged by the lists of their sample and else by the player, answered by facts."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import io
@@ -181,11 +179,9 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
     run, shown = await played(tmp_path, map(str.strip, lines))
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6, by your own word" in shown
     flat = " ".join(shown.split())
-    assert (
-        "I can't tell. Ask me in simpler words" in flat
-        and f"1 {suggested(SLOPE, [])[0]}" in flat
-        and f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
-    )
+    assert "I can't tell. Ask me in simpler words" in flat
+    assert f"1 {suggested(SLOPE, [])[0]}" in flat
+    assert f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
     assert "Yours: A terrible year for sales, but a splendid one for kiting." in flat.replace(
         "│ ", ""
     ).replace(" │", "")
@@ -275,11 +271,9 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
 
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
     run, shown = await played(tmp_path, iter(["sailing", "show", "no"]))
-    assert (
-        run.traces[0].outcome == "unsolved"
-        and "Not solved: you looked at the answer" in shown
-        and "splendid one" in shown
-    )
+    assert run.traces[0].outcome == "unsolved"
+    assert "Not solved: you looked at the answer" in shown
+    assert "splendid one" in shown
 
 
 async def test_the_end_shows_before_the_report_is_written_and_more_can_be_played(
@@ -362,11 +356,9 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
     monkeypatch.setattr("sys.stdin", io.StringIO("Bob\nmore\nyes\nto ski\n"))
     assert main(["play", "--sample", "lot-0034", "--host", "0.0.0.0"]) == 0
     shown = capsys.readouterr().out
-    assert (
-        f"{CONSENT}\njudge: python:lists\noracle: python:lists" in shown
-        and "Solved in round 1 of 6" in shown
-        and "may be published.\nDo you agree?" in shown
-    )
+    assert f"{CONSENT}\njudge: python:lists\noracle: python:lists" in shown
+    assert "Solved in round 1 of 6" in shown
+    assert "may be published.\nDo you agree?" in shown
 
     for said in ("Given up at once", "Today's game is done; the next one is tomorrow, in "):
         monkeypatch.setattr("sys.stdin", io.StringIO("give up\n"))

@@ -1,7 +1,5 @@
 """A person's game: what they see of it, what costs them nothing, giving up, the daily game, and how others did."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from pathlib import Path

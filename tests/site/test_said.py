@@ -1,7 +1,5 @@
 """What was asked and said in an episode, on a page, one click from each of its steps; in every benchmark."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

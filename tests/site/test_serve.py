@@ -1,7 +1,5 @@
 """The local server under those who mean it no good: half requests, slow messages, names that are none."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

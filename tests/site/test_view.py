@@ -1,7 +1,5 @@
 """The pages of runs and of people over HTTP on the loopback: what is shown, to whom, and what is kept."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import html

@@ -1,7 +1,5 @@
 """The viewer and the play pages in a real browser: by keyboard, in the dark, and against hostile text."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -65,10 +63,10 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url("**/game/**")
-        assert page.locator("[aria-current]").text_content() == "15", "a game opens on its last round"
+        assert page.locator("[aria-current]").get_attribute("data-step") == "15", "a game opens at its end"
         page.keyboard.press("ArrowRight")
         assert page.evaluate("document.activeElement.id") == "r15"
-        assert page.locator("[aria-current]").text_content() == "15"
+        assert page.locator("[aria-current]").get_attribute("data-step") == "15"
         said = page.locator("#r15 [data-guess]").text_content()
         assert page.locator("#guess").text_content() == said
         box = page.locator("#r15").bounding_box()
@@ -91,7 +89,8 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         sentence, picture = page.locator(".frame").first, page.locator(".scene img")
         assert sentence.evaluate(IN_SIGHT) and picture.evaluate(IN_SIGHT), "nobody has to scroll"
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        assert sentence.evaluate(IN_SIGHT) and picture.evaluate(IN_SIGHT) is (look["width"] > 1000)
+        page.wait_for_function(f"({IN_SIGHT})(document.querySelector('.scene img'))")
+        assert sentence.evaluate(IN_SIGHT), "the picture stays beside it, on a phone small"
         page.locator("#r5 > details > summary").click()
         parts = ("[data-guess]", ".badge", ".reason", "p.talk", ".clue", ".opinion")
         boxes = [page.locator(f"#r5 {part}").first.bounding_box() for part in parts]
@@ -107,10 +106,30 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         page.keyboard.press("Space")
         assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
         page.get_by_role("button", name="→").click()
-        assert page.locator("[aria-current]").text_content() == "3"
+        assert page.locator("[aria-current]").get_attribute("data-step") == "3"
         page.locator("#r3").press("Enter")
         assert page.locator("#r3 > details").get_attribute("open") is not None
         assert serious(page) == [] and here(faults, address) == []
+
+
+def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    for name, solve in (("ace", 1.0), ("dud", 0.0)):
+        made_runs(tmp_path, name, solve=solve, samples=BOARD[:1])
+    dud, ace = sorted(Gallery(tmp_path).names(), key=lambda name: "ace" in name)
+    with serving(Gallery(tmp_path)) as address:
+        with opened(chromium, f"{address}game/{ace}/lot-0001-1.html") as (page, _):
+            box = page.locator(".scene img").bounding_box()
+            assert box and box["width"] > 450 and page.locator("#r1 .opinion").is_visible()
+            assert page.locator(".scene").evaluate("(one) => one.scrollHeight <= one.clientHeight")
+            assert page.locator(".rest .funny").evaluate(IN_SIGHT)
+        with opened(chromium, f"{address}compare/{ace}/{dud}/lot-0001-1.html", viewport=PHONE) as (page, _):
+            page.locator(".tabs a").nth(1).click()
+            page.wait_for_selector(".tabs a:nth-child(2)[aria-current=true]")
+            page.locator("#side2 .guesses a").first.click()
+            assert page.evaluate("document.activeElement.id") == "br1", "a guess leads to its own game"
+            assert serious(page) == [] and overflow(page) == 0
 
 
 def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Browser, tmp_path: Path) -> None:
@@ -179,6 +198,17 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         assert names == sorted(names, reverse=True) and shown.count() == len(chinese)
         width = page.locator(".scroll").evaluate("(one) => one.scrollWidth - one.clientWidth")
         assert width == 0, "nothing is cut at 1280 pixels"
+        page.locator("select[data-filter=language]").select_option("en")
+        first, second = names = [name for name in names if name in page.locator("tbody").inner_text()]
+        page.get_by_role("link", name=first, exact=True).click()
+        page.wait_for_url(f"**/game/**/{first}-1.html*")
+        assert page.locator(".neighbours a:visible").count() == 1, "the game in Chinese is passed over"
+        page.keyboard.press("n")
+        page.wait_for_url(f"**/game/**/{second}-1.html*")
+        assert page.locator(".neighbours .quiet").text_content() == "2 of 2 shown"
+        page.keyboard.press("u")
+        page.wait_for_url("**/run/**language=en*")
+        assert shown.count() == len(names)
         assert here(faults, address) == []
 
 
@@ -207,12 +237,13 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert 0 < lines.count() < total
         assert page.locator("#count").text_content() == f"{lines.count()} of {total} shown"
         page.locator("tr[data-line]:visible a").first.click()
-        page.wait_for_url("**/compare/**/lot-0063-1.html")
+        page.wait_for_url("**/compare/**/lot-0063-1.html*in=lot-0063-1*")
         page.keyboard.press("ArrowRight")
         assert page.locator(".leap.now").count() == 2, "a round of both games"
         assert serious(page) == [] and overflow(page) == 0
-        page.go_back()
-        page.wait_for_url("**/compare/**search=lot-0063")
+        assert page.locator(".neighbours .quiet").text_content() == "1 of 1 shown"
+        page.keyboard.press("u")
+        page.wait_for_url("**/compare/**#search=lot-0063")
         assert 0 < lines.count() < total
         page.goto("about:blank")
         page.goto(kept)
@@ -230,6 +261,9 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
         page.wait_for_selector(".letter:target .message.reply")
+        folded = page.locator(".clipped").count()
+        page.locator(".unfold:visible").first.click()
+        assert folded == page.locator(".clipped").count() + 1 and not page.locator(":target .clipped").count()
         page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
         assert page.title() != "broken" and serious(page) == [] and overflow(page) == 0
         page.locator(".letter:target .back").click()
@@ -485,11 +519,9 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
         assert page.locator("dd", has_text="<script>").count() == 1
         picture = page.locator("main img")
-        assert (
-            picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50
-            and overflow(page) == 0
-            and serious(page) == []
-        )
+        assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 50
+        assert overflow(page) == 0
+        assert serious(page) == []
         page.keyboard.press("a")
         page.get_by_text("1 decided").wait_for()
         page.keyboard.press("r")

@@ -1,7 +1,5 @@
 """Inputs that a fuzzer found worth keeping: every reader still ends in order on each of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzzing import CORPUS, TARGETS

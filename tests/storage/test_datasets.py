@@ -1,7 +1,5 @@
 """What is read from disk: every fault of a data set by file, line and field; pictures as they are sent."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Data of others in our layout: what is kept, what is skipped and counted, what never leaves the target."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

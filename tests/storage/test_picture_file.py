@@ -1,7 +1,5 @@
 """One door for pictures: what a file is called decides nothing, and no file can hold up or end a command."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The run folder: one writer at a time, whole files, and a way to find it again."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -54,6 +52,7 @@ def held(path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_command_names_a_run_so_that_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert [called(tmp_path / run) for run in ("runs/a", "other/a")] == ["a", "other/a"]
+    assert called(tmp_path.parent / "a") == str(tmp_path.parent / "a"), "found from everywhere"
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -18,23 +18,22 @@ SHOWN = 3
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
-    """Return the section with up to four games.
+    """Return the section with up to five games.
 
-    They are the fastest and the slowest solve, the game with the most verdicts that a second opinion overturned, and
-    the unsolved game with the most different guesses.
+    They are a solve that questions answered Yes led to, the slowest and the fastest solve, the game with the most verdicts
+    that a second opinion overturned, and the unsolved game with the most different guesses.
     """
+    # A game without a rank, or with rank 0, is not of the kind.
     kinds: tuple[tuple[str, Callable[[Game], int | None]], ...] = (
-        ("Solved at once, or soonest", lambda game: None if game.solved is None else -game.solved),
+        ("Solved step by step", _led),
         ("Solved last", lambda game: game.solved),
+        ("Solved at once, or soonest", lambda game: game.solved and -game.solved),
         ("A yes that was not confirmed", _overturned),
-        (
-            "Unsolved, with the most different guesses",
-            lambda game: None if game.solved else len(_tried(game)) or None,
-        ),
+        ("Unsolved, with the most different guesses", lambda game: not game.solved and len(_tried(game))),
     )
     chosen: dict[tuple[str, int], Excerpt] = {}
     for title, rank in kinds:
-        ranked = [(value, game) for game in games if (value := rank(game)) is not None]
+        ranked = [(value, game) for game in games if (value := rank(game))]
         if not ranked:
             continue
         _, best = max(ranked, key=lambda pair: pair[0])
@@ -60,9 +59,14 @@ def _make_reading(title: str, game: Game, evidence: Evidence) -> Excerpt:
     return Excerpt(title, tuple(texts), game.sample, game.repeat, shown)
 
 
-def _overturned(game: Game) -> int | None:
-    """Return the number of rounds of a game whose yes a second opinion overturned; None for 0."""
-    return sum(round_.decision == "overturned" for round_ in game.rounds) or None
+def _led(game: Game) -> int:
+    """Return the number of questions answered Yes in a game solved in 3 to 7 rounds, short enough to read; else 0."""
+    return game.solved in range(3, 8) and sum(round_.answer == "Yes" for round_ in game.rounds)
+
+
+def _overturned(game: Game) -> int:
+    """Return the number of rounds of a game whose yes a second opinion overturned."""
+    return sum(round_.decision == "overturned" for round_ in game.rounds)
 
 
 def _tried(game: Game) -> set[str]:

@@ -9,7 +9,7 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 let watching = 0;
 
-function step(place, move = true) {
+function step(place, move = true, target = null) {
   now = Math.max(0, Math.min(numbers.length - 1, place));
   const number = String(numbers[now]);
   for (const one of rounds) one.classList.toggle("now", one.dataset.round === number);
@@ -17,10 +17,10 @@ function step(place, move = true) {
     if (link.dataset.step === number) {
       link.setAttribute("aria-current", "step");
       const strip = link.closest("ol");
-      strip.scrollLeft = link.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
+      strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
     } else link.removeAttribute("aria-current");
   }
-  const current = document.querySelector(`.leap[data-round="${number}"]`);
+  const current = target ?? document.querySelector(`.leap[data-round="${number}"]`);
   const guess = document.getElementById("guess");
   const said = current?.querySelector("[data-guess]");
   if (guess && said) {
@@ -109,20 +109,63 @@ for (const link of all("[data-step]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     stopPlayback();
-    step(numbers.indexOf(Number(link.dataset.step)));
+    step(numbers.indexOf(Number(link.dataset.step)), true, document.getElementById(link.hash.slice(1)));
   });
 }
-const inHash = () => numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
+const named = () => document.getElementById(location.hash.slice(1));
+const inHash = () => numbers.indexOf(Number(named()?.dataset.round ?? NaN));
 if (numbers.length && document.querySelector(".leap")) {
   const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
-  if (asked >= 0) step(asked);
+  if (asked >= 0) step(asked, true, named());
   else if (document.getElementById("guess")) step(numbers.length - 1, false);
 }
 
 addEventListener("hashchange", () => {
-  if (inHash() >= 0) step(inHash());
+  if (inHash() >= 0) step(inHash(), true, named());
 });
+
+// On a phone the picture scrolls away above the sentence; it then stays beside it, small. What is below must not move.
+const view = document.querySelector(".scene > .view");
+if (view && live) {
+  new IntersectionObserver((entries) => {
+    const entry = entries.at(-1);
+    const apart = !entry.isIntersecting && entry.boundingClientRect.top < 0;
+    if (apart === document.body.classList.contains("apart")) return;
+    const before = live.offsetHeight;
+    if (apart) view.style.height = `${view.offsetHeight}px`;
+    document.body.classList.toggle("apart", apart);
+    view.style.marginBottom = apart ? `${before - live.offsetHeight}px` : "";
+    if (!apart) view.style.height = "";
+  }, {rootMargin: "64px 0px 0px 0px"}).observe(view);
+}
+
+// Two games on a phone stand in columns: the tab of the one in sight is marked.
+const tabs = all(".tabs a");
+for (const tab of tabs) {
+  new IntersectionObserver((entries) => {
+    tab.setAttribute("aria-current", entries.at(-1).intersectionRect.width > innerWidth / 2);
+  }, {threshold: [0, 0.01, 0.1, 0.5, 0.9]}).observe(document.getElementById(tab.hash.slice(1)));
+}
+
+// A long text is folded to two lines, but not the one that was asked for.
+function clip() {
+  const texts = all("[data-clip]").filter((text) => text.offsetParent && !text.dataset.clip && text.closest(".letter")?.id !== location.hash.slice(1));
+  for (const text of texts) text.classList.add("clipped");
+  const long = texts.map((text) => text.scrollHeight > text.clientHeight + 2);
+  texts.forEach((text, at) => {
+    text.dataset.clip = "done";
+    text.classList.toggle("clipped", long[at]);
+    text.nextElementSibling.hidden = !long[at];
+  });
+}
+for (const button of all(".unfold")) {
+  button.addEventListener("click", () => {
+    button.textContent = button.previousElementSibling.classList.toggle("clipped") ? "more" : "less";
+  });
+}
+document.addEventListener("toggle", clip, true);
+clip();
 
 // What is shown of a page's tables, and in which order, stands in its address.
 const asked = new URLSearchParams(location.hash.slice(1));
@@ -212,6 +255,41 @@ if (document.getElementById("count")) {
   for (const one of filters) restore(one, one.dataset.filter);
   for (const one of [search, ...filters]) one.addEventListener("input", filter);
   filter();
+}
+
+// From a list that is searched, filtered or sorted, the next page is that of its next row: the rows stand in the query.
+const pageName = (address) => address.split(/[?#]/)[0].split("/").pop().replace(/\.html$/, "");
+function carry(event) {
+  const link = event.target.closest?.("a[data-row]"), state = new URLSearchParams(location.hash.slice(1));
+  if (!link || !document.getElementById("count")) return;
+  if (!state.size) return void (link.search = "");
+  const names = shownRows().map((row) => pageName(row.getAttribute("href"))), at = names.indexOf(pageName(link.getAttribute("href")));
+  // A server takes an address of some 8,000 characters; of a longer list the nearest rows are named.
+  const side = Math.floor(2500 / (Math.max(...names.map((name) => name.length)) + 1));
+  state.set("in", names.slice(Math.max(0, at - side), at + side + 1).join("*"));
+  state.set("of", names.length);
+  link.search = state;
+}
+for (const kind of ["pointerdown", "click"]) document.addEventListener(kind, carry, true);
+const listState = new URLSearchParams(location.search), listed = (listState.get("in") ?? "").split("*"), here = listed.indexOf(pageName(location.pathname));
+if (here >= 0) {
+  for (const [kind, by, word] of [["prev", -1, "Previous"], ["next", 1, "Next"]]) {
+    const link = document.querySelector(`.neighbours a[rel=${kind}]`), name = listed[here + by];
+    if (!link) continue;
+    link.parentElement.hidden = !name;
+    if (!name) link.removeAttribute("href");
+    else {
+      if (pageName(link.getAttribute("href") ?? "") !== name) link.querySelector(".what").textContent = `${word}: ${decodeURIComponent(name).replace(/-1$/, "")}`;
+      link.href = `${name}.html${location.search}`;
+    }
+  }
+  const total = Number(listState.get("of")), count = document.querySelector(".neighbours .quiet");
+  if (count) count.textContent = total === listed.length ? `${here + 1} of ${total} shown` : `one of ${total} shown`;
+  for (const name of ["in", "of"]) listState.delete(name);
+  for (const link of all('a[data-key="u"], .sent a, a.back')) {
+    if (/^[./]*(said|game)\//.test(link.getAttribute("href"))) link.search = location.search;
+    else link.hash = listState;
+  }
 }
 
 // What a person sends: the fields of a form as JSON, to this site only.

@@ -58,12 +58,10 @@ def test_two_samples_of_three_games_by_hand() -> None:
     assert found["mean_rounds"].value == pytest.approx(28 / 6)
     assert found["mean_rounds"].better == "lower"
     for metric in found.values():
-        assert (
-            (metric.n, metric.observations) == (2, 6)
-            and metric.low is not None
-            and metric.high is not None
-            and metric.value is not None
-        )
+        assert (metric.n, metric.observations) == (2, 6)
+        assert metric.low is not None
+        assert metric.high is not None
+        assert metric.value is not None
         assert metric.low <= metric.value <= metric.high
 
 
