@@ -48,7 +48,7 @@ class RoleModel:
     address: str = ""
     """The address that belongs to the model's identity, or ""; see `config.model_names.address`."""
     outside: bool = False
-    """Whether another program replies (a stepped game): then no budget is reserved and no rate applies."""
+    """Whether a person or another program replies (a stepped game): then no budget is reserved and no rate applies."""
     billed: bool = False
     """Whether replies cost money: if one comes without token counts, its usage is then estimated."""
 

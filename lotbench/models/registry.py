@@ -100,8 +100,10 @@ class Models(AbstractAsyncContextManager["Models"]):
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
         rates = self._rates[endpoint]
         billed = name.kind == "api" or isinstance(self._built[place], LangChainModel)
+        # A person holds no budget: the games of others would wait for it.
+        human, there = name.kind == "human", address(name)
         return RoleModel(
-            name.text, self._built[place], price(name), *rates, address=address(name), billed=billed
+            name.text, self._built[place], price(name), *rates, address=there, billed=billed, outside=human
         )
 
     def _build(self, role: str, name: ModelName) -> Model:
