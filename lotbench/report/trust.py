@@ -165,7 +165,7 @@ class Case:
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
-        unread: The number of the candidate's replies that are empty, cut off or not of the form asked for, and of all.
+        unread: The number of the candidate's replies that are refused, empty, cut off or not of the form asked for, and of all.
         seen: The number of samples that the candidate's adapter was trained on; None if unknown.
         demands: The benchmark's own requirements that the run does not meet.
     """
@@ -268,7 +268,7 @@ def _players(case: Case) -> Iterator[str]:
         yield f"the candidate answered under several ids, so it is not one model ({', '.join(case.candidate.answered)})"
     unread, replies = case.unread
     if unread > MOST_UNREAD * replies:
-        yield f"{unread} of the {replies} replies of the candidate are empty, cut off or not of the form asked for, so few could be read"
+        yield f"{unread} of the {replies} replies of the candidate are refused, empty, cut off or not of the form asked for, so few could be read"
 
 
 def _kinship(case: Case) -> Iterator[str]:

@@ -48,8 +48,8 @@ from lotbench.types import RUN_SCHEMA, Trace
 LABELS = "labels.jsonl"
 """The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
-UNREAD = ("unparsed", "truncated")
-"""The statuses of the candidate's replies that are empty, cut off or not of the form asked for; see `errors.Unread`."""
+UNREAD = ("unparsed", "truncated", "refused")
+"""The statuses of the candidate's replies that are empty, cut off, refused or not of the form asked for; see `errors.Unread`."""
 PICTURE_PX = 320
 PICTURE_BYTES = 45_000
 """The maximum width and height of a picture in a report, and its maximum size before it is encoded as base64."""

@@ -31,6 +31,13 @@ _OPENING = re.compile(
     r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may)(?:nt)? (?P<subject>it|they|(?<=is )this|he|she"
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
 )
+_STATEMENT = re.compile(
+    r"(?P<hedge>(?:(?:maybe|perhaps|probably|i think|i guess),? )*)"
+    r"(?:(?P<subject>it|they|you|we)(?: (?P<verb>is|are|was|were|can|could|has|have)|['’]s|['’]re|s(?= (?:an?|the|some|not)\b)) )?"
+    r"(?P<rest>(?P<some>some(?:thing|one|body) )?.+)",
+    re.IGNORECASE,
+)
+"""A statement on the answer: "it's an animal", "you can eat it", "maybe an animal", "something you wear"."""
 _EMPTY = re.compile(
     r"\b(?:kind|type|sort|form|piece|example|name|word|term|phrase|member)s? (?:of|for) (?:an? |the )?| at all\b"
 )
@@ -82,6 +89,16 @@ def may_ask(text: str) -> bool:
     """Return whether a text in the place of a guess may be a question: "is it red" may, "did the dishes" may not."""
     marked = words.CJK.search(text) or text.rstrip().endswith("?")
     return bool(marked or _OPENING.fullmatch(words.same(text)))
+
+
+def as_question(text: str) -> str:
+    """Return the question that a statement on the answer amounts to: "Is it an animal?" for "maybe an animal"; another text as it is."""
+    said = _STATEMENT.fullmatch(text.rstrip(" .?"))
+    if said is None or not (said["hedge"] or said["subject"] or said["some"]):
+        return text
+    subject = (said["subject"] or "it").lower()
+    verb = said["verb"] or ("are" if subject == "they" else "is")
+    return f"{verb.capitalize()} {subject} {said['rest']}?"
 
 
 def about(key: str) -> Facts | None:

@@ -102,8 +102,9 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 def answer(sample: Item, question: str) -> str:
     """Return the answer to a question on the key text: Yes or No if a fact or the lists decide, else Unclear."""
-    decided = facts.truth(sample.key_text, question)
-    if decided is None:
+    decided, about = facts.truth(sample.key_text, question), facts.about(sample.key_text)
+    # A list may have "food" on either side where the answer may be food.
+    if decided is None and not (about and stems(question) & (about.near | about.unsure)):
         named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
         decided = named[0] if any(named) else None
     return "Unclear" if decided is None else "Yes" if decided else "No"

@@ -1,7 +1,7 @@
 """Common nouns by what they are, by which the host of a game without a key refuses guesses that are on no list.
 
 They stand in `data/lotbench_easy/nouns.toml`. The name of a row has facts of `facts.toml`: first the kind of its nouns, then what
-they have to do with.
+they have to do with. The file also names the rows that miss a key text although its facts do not rule them out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.regular_file import read_text
@@ -35,37 +36,37 @@ def is_other_kind(key: str, guess: str, accepted: Iterable[str]) -> bool:
 def other_rows(key: str, accepted: Iterable[str]) -> frozenset[str]:
     """Return the rows with nouns for other kinds of things than a key text; empty if there are no facts about it.
 
-    The facts about the key text rule out the name of such a row, and no accepted text has a noun of it.
+    The facts about the key text rule out the name of such a row, or the file says that it misses; no accepted text has a noun of it.
     """
     about = facts.about(key)
     if about is None:
         return frozenset()
     named = {row for text in accepted for row in _named(text)}
     kinds = Counter(row.split()[0] for row in named)
-    return frozenset(
+    ruled_out = {
         row
         for row in table()
         for kind, *linked in [row.split()]
-        if row not in named and kinds[kind] < VARIED
+        if kinds[kind] < VARIED
         if kind not in about.itself | about.unsure or not about.itself | about.near >= {*linked}
-    )
+    }
+    return frozenset(ruled_out.union(_file()["misses"].get(key, "").split(", ")) & table().keys() - named)
 
 
 @cache
 def table() -> Mapping[str, list[str]]:
     """Return the nouns by row, in the normal form of guesses."""
-    return {row: nouns for row, nouns in _file().items() if row != "plain"}
+    return {row: [words.same(noun) for noun in text.split(", ")] for row, text in _file()["rows"].items()}
 
 
 def plain() -> frozenset[str]:
     """Return the words that say nothing of the kind."""
-    return PLAIN.union(_file()["plain"])
+    return PLAIN.union(map(words.same, _file()["plain"].split(", ")))
 
 
 @cache
-def _file() -> Mapping[str, list[str]]:
-    rows = tomllib.loads(read_text(shipped("data", "lotbench_easy", "nouns.toml")))
-    return {row: [words.same(noun) for noun in text.split(", ")] for row, text in rows.items()}
+def _file() -> Mapping[str, Any]:
+    return tomllib.loads(read_text(shipped("data", "lotbench_easy", "nouns.toml")))
 
 
 @cache

@@ -265,8 +265,6 @@ class PlaySite:
         )
 
     def _play_page(self, player: Player) -> Served:
-        request = player.model.asked
-        phase, view = player.phase, player.view
         shelf = self._gallery.shelf(player.run[0].name) if player.run and player.end is not None else None
         most = int(getattr(self._plan.settings, "max_rounds", 1))
         traces = [shelf.run.traces[shelf.at(page_file(*place))] for place in player.games] if shelf else []
@@ -274,31 +272,16 @@ class PlaySite:
         return screen(
             "play",
             "",
-            name=player.name,
+            player=player,
             title=_title(player.day),
-            daily=player.day is not None,
-            version=player.version,
-            answer=player.model.version,
-            phase=phase,
-            view=view,
-            suggested=player.suggested,
-            wait=round(player.waited_s),
-            waiting=player.waiting,
-            doubt=player.doubt,
-            next_guess=player.next_guess,
-            private=player.private,
             in_blank=game_rounds.in_blank,
-            around=game_rounds.masked(player.doubt.sample.model_dump()) if player.doubt else None,
-            fields=player.fields,
-            asked=interview(request) if request and view is None else None,
-            over=player.end,
+            masked=game_rounds.masked,
+            interview=interview,
+            alike=alike,
             done=done,
-            guesses=sum(len(ended.dots) for _, ended in done),
-            number=len(player.games) + 1,
             more=self._asked.experiment.limit,
             gallery=self._gallery,
             shelf=shelf,
-            total=player.run[1] if player.run else None,
         )
 
     def _trace(self, player: Player, sample: str) -> tuple[Shelf, Trace]:

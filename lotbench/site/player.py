@@ -39,7 +39,7 @@ CANNOT_TELL = (
     "I can't tell that either. Pick one of my questions, or leave the question out and guess again.",
 )
 """What the host says to a question that it cannot answer: the first time in a game, and after that."""
-IS_QUESTION = f"That is a question. Guess first; after a miss you may ask one. {player_view.FREE}"
+IS_QUESTION = f"That is a question. Guess first; after a miss you may ask it. {player_view.FREE}"
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -156,12 +156,12 @@ class Player:
 
     @property
     def suggested(self) -> Sequence[str]:
-        """Questions that the host by lists can answer; empty where a model answers."""
+        """Questions that the host by lists can answer, and the next clue does not; empty where a model answers."""
         status, game, view = self.status, self._game, self.view
         if status is None or view is None or status.plan.experiment.roles.get("oracle") != (host.HOST,):
             return ()
         asked = [turn.question for turn in view.turns if turn.question]
-        return host.suggested(game.sample, asked, [clue for turn in view.turns for clue in turn.clues])
+        return host.suggested(game.sample, asked, game.sample.clues[: view.round])
 
     @property
     def ended(self) -> Trace | None:
@@ -212,12 +212,13 @@ class Player:
             UsageError: The request no longer waits, or a field is missing or too long.
         """
         texts = {name: str(value).strip() for name, value in fields.items()}
-        if self.phase == "ask" and self._game and not self._asks(texts.get("question", "")):
-            return self._guess_instead(version, texts.get("question", ""))
+        if self.phase == "ask" and self._game:
+            if not self._asks(texts.get("question", "")):
+                return self._guess_instead(version, texts.get("question", ""))
+            fields = texts = {**texts, "question": facts.as_question(texts["question"])}
         episode: Any = self._game
         if self.doubt is not None and self.doubt.shown:
             raise UsageError("this was answered already: load the page again")
-        self.doubt = self.own = None
         if episode is not None and self.model.asked is not None:
             for name, text in texts.items():
                 if (text or name in GUESSES) and (why := self._objection(name, text)):
@@ -226,21 +227,19 @@ class Player:
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
                     return None
+        self.doubt = self.own = None
         self.model.answer(version, fields)
         self._send(texts)
         return None
 
     def _asks(self, text: str) -> bool:
-        """Return whether a text is a question and no guess; one of the accepted texts, word for word, is none."""
+        """Return whether a text is a question, or amounts to one, and no guess; an accepted text, word for word, is none."""
         asking = self.phase == "ask"
         if asking and text.endswith(("?", "？")):
             return True
-        accepted = map(words.same, host.lists(self._game.sample)[0])
-        return (
-            (asking or facts.may_ask(text))
-            and words.same(text) not in accepted
-            and player_view.is_question(text)
-        )
+        accepted, question = map(words.same, host.lists(self._game.sample)[0]), facts.as_question(text)
+        may_ask = (asking or facts.may_ask(question)) and words.same(text) not in accepted
+        return may_ask and player_view.is_question(question)
 
     def _guess_instead(self, version: int, guess: str) -> str | None:
         """Leave out the question that is due, and keep a guess for the next round; return why the rules refuse the guess."""
@@ -268,10 +267,10 @@ class Player:
     def _objection(self, name: str, text: str) -> str | None:
         """Return why the rules refuse a text of the form field `name` in the current game; None if they accept it."""
         episode, asked = self._game, name == "question"
-        if why := player_view.objection(episode, name, text):
-            return why
         if name == "guess" and self._asks(text):
             return IS_QUESTION
+        if why := player_view.objection(episode, name, text):
+            return why
         if asked and self.suggested and host.answer(episode.sample, text) == "Unclear":
             again = episode.sample.id in self.unclear
             self.unclear.add(episode.sample.id)

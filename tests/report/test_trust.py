@@ -75,7 +75,11 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
     ({"hand_picked": True}, {}, "the samples were chosen by name"),
-    ({"unread": (22, 108)}, {"unread": (21, 108)}, "22 of the 108 replies of the candidate are empty, cut"),
+    (
+        {"unread": (22, 108)},
+        {"unread": (21, 108)},
+        "22 of the 108 replies of the candidate are refused, empty, cut",
+    ),
     ({"candidate": Player(("m",), answered=("a", "b"))}, {}, "several ids, so it is not one model (a, b)"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     (

@@ -89,7 +89,8 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         page.keyboard.press("Enter")
         assert "not it" in page.inner_text("#said") and item.clues[0] in page.inner_text("#said")
         question = page.inner_text("#picks button >> nth=0")
-        page.click("#picks button >> nth=0")
+        page.fill("#guess", re.sub("^Is it (.*)[?]$", r"maybe it is \1", question))
+        page.keyboard.press("Enter")
         assert f"{question}\n\n{answer(item, question)}." in page.inner_text("#said")
         assert page.is_hidden("#picks")
         page.fill("#guess", "xylophonic zeppelin")
@@ -120,7 +121,10 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert page.is_hidden("#words") and page.evaluate("game.id") != shown
         page.fill("#guess", "xylophonic zeppelin")
         page.keyboard.press("Enter")
+        assert page.is_visible("#menu")
         page.click("button[value=show]")
+        assert page.evaluate("scrollY") == 0 and page.is_hidden("#menu")
+        assert page.locator("#own").evaluate("(one) => one.getBoundingClientRect().bottom") < 844
         page.click("button[value=counts]")
         assert "1/6, by my own word\n🟡\n" in page.input_value("#shared")
         assert page.is_visible("#mine") and page.inner_text("#yours mark") == "xylophonic zeppelin"

@@ -67,10 +67,10 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
 
 
 def test_a_noun_of_another_kind_is_refused_and_hardly_ever_a_right_guess_that_was_on_no_list() -> None:
-    common = ["mother", "girlfriend", "vampire", "noodle", "pizza", "wedding"]
+    common = ["mother", "girlfriend", "vampire", "noodle", "pizza", "wedding", "plumbers", "a prime minister"]
     english = [sample for sample in EASY.values() if sample.language == "en"]
     decided = [verdict(sample, word)[0] for sample in english for word in common]
-    assert decided.count(None) < 0.2 * len(decided)
+    assert decided.count(None) < 0.12 * len(decided)
     refused: dict[bool, list[bool]] = {True: [], False: []}
     for sample in EASY.values():
         right, wrong = lists(sample)
@@ -89,10 +89,15 @@ def test_a_noun_of_another_kind_is_refused_and_hardly_ever_a_right_guess_that_wa
         ("Is it bigger than a car?", "No"), ("Is it related to taxidermy?", "Unclear"),
         ("Is it something people do for fun?", "Yes"), ("Is it chess?", "No"), ("Is it an animal?", "No"),
         ("Is it it?", "Unclear"), (f"Is it {'not ' * 3000}a sport?", "Unclear"),
+        ("lot-0002: Does it have four legs?", "Unclear"), ("lot-0025: Does it have four legs?", "No"),
+        ("lot-0013: Is it a person?", "No"), ("lot-0005: Is it used indoors?", "Unclear"),
+        ("lot-0033: Is it more than one person?", "Unclear"), ("lot-0050: Is it dangerous?", "Unclear"),
+        ("lot-0062: Is it found outdoors?", "Yes"), ("lot-0025: Is it a man?", "Unclear"),
     ],
 )  # fmt: skip
 def test_a_question_is_answered_where_the_sample_decides(question: str, said: str) -> None:
-    assert answer(SLOPE, question) == said
+    name, _, question = question.rpartition(": ")
+    assert answer(EASY[name or SLOPE.id], question) == said
 
 
 def test_hardly_a_labelled_question_is_answered_wrongly() -> None:
@@ -224,6 +229,13 @@ def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
     assert (facts.may_ask(text) and player_view.is_question(text)) is is_question
 
 
+def test_a_statement_amounts_to_a_question() -> None:
+    asked = {"it is something you wear": "Is it something you wear?", "maybe an animal": "Is it an animal?"}
+    asked |= {"It’s a person.": "Is it a person?", "its a sport": "Is it a sport?", "you eat": "you eat"}
+    asked |= {text: text for text in ("Is it red", "its owner", "an animal")}
+    assert {text: facts.as_question(text) for text in asked} == asked
+
+
 def test_a_question_that_names_the_answer_is_one() -> None:
     asking: Any = SimpleNamespace(phase="ask", _game=SimpleNamespace(sample=SLOPE))
     assert Player._asks(asking, "Is it skiing?") and Player._asks(asking, "is it skiing")
@@ -245,9 +257,10 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
     async with client(table) as browser:
         index = await joined(browser, "Ann")
         await until(browser, index, 'name="guess"')
-        assert "That is a question." in str(await given(browser, index, guess="is it red"))
+        assert "That is a question." in str(await given(browser, index, guess="it is red"))
         await given(browser, index, guess="mother")
-        await until(browser, index, "Ask a yes/no question, or type your next guess")
+        page = await until(browser, index, "Ask a yes/no question, or type your next guess")
+        assert SLOPE.clues[0] == "It is something people do for fun." and "related to fun?" not in page
         first = await given(browser, index, question="is it qwertic")
         assert "Ask me in simpler words" in str(first)
         assert "can't tell that either" in str(await given(browser, index, question="is it blorby"))
@@ -257,8 +270,8 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
         page = await until(browser, index, 'name="question"')
         assert page.count(">not it<") == 2 and ">vampire<" in page and SLOPE.clues[0] in page
         assert phases[-2:] == ["ask: {'question': 'vampire'}", "judge: {'guess': 'vampire'}"]
-        await given(browser, index, question="")
-        await until(browser, index, "Round 3 of 6")
+        await given(browser, index, question="it is something you eat")
+        assert "Is it something you eat?" in await until(browser, index, "Round 3 of 6")
         await given(browser, index, guess="noodle")
         await until(browser, index, 'name="question"')
         await given(browser, index, question="kiting")
@@ -307,7 +320,8 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert page.index('name="guess"') < page.index("Call it a miss"), "the next guess is the free one"
         await given(browser, index, guess="kiting")
         page = await until(browser, index, "not on my lists")
-        assert "Round 1 of 6" in page and "sailing" not in page
+        assert "Round 1 of 6" in page and "sailing" not in page and "Give up and show me" in page
+        assert "That is a question." in str(await given(browser, index, guess="Is it a sport?"))
         told = await sent(browser, f"{index}/says", {"said": "counts"}, 400)
         assert "answered already" in told["error"]
         await sent(browser, f"{index}/says", {"said": "miss"})
@@ -320,6 +334,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         await until(browser, index, "not on my lists")
         await sent(browser, f"{index}/says", {"said": "show"})
         page = await until(browser, index, "It does not")
+        assert page.index("Is yours the same idea") < page.index(SLOPE.explanation[:30])
         version = re.findall(r'data-version="(\d+)-', page)[0]
         told = await sent(browser, f"{index}/answer", {"version": version, "guess": "skiing"}, 400)
         assert "answered already" in told["error"], "the answer is known: no other guess is taken"

@@ -375,8 +375,13 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             bob.get_by_role("button", name="Give up and show me").click()
             bob.get_by_role("heading", name="Given up after round 1").wait_for()
             assert serious(bob) == [] and overflow(bob) == 0
-            ann.get_by_role("button", name="Done").click()
+            ann.keyboard.type("on and on ")
+            ann.keyboard.press("Enter")
+            ann.wait_for_timeout(1600)
+            assert ann.get_by_role("button", name="Done").is_visible(), "who types ahead does not go on"
+            ann.keyboard.press("Enter")
             ann.get_by_text("That was the last game").wait_for()
+            assert ann.evaluate("scrollY") == 0
             ann.get_by_role("link", name=secret.response).click()
             ann.get_by_role("link", name="The whole game").click()
             ann.wait_for_url("**/game/**")

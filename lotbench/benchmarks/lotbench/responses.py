@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from lotbench.benchmarks.lotbench.words import CJK, MASK, orders, too_long
+from lotbench.benchmarks.lotbench.words import CJK, MASK, most, orders, too_long
 from lotbench.errors import Unread
 from lotbench.prompting.normal_form import letters
 
@@ -52,7 +52,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     if re.search(r"[<>{}\[\]=\\`]", plain) or orders(body):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
     if too_long(body, max_words, max_cjk):
-        raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")
+        raise Unread("not_a_response", f"longer than {most(body, max_words, max_cjk)}")
     return body
 
 

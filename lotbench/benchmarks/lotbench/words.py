@@ -136,8 +136,9 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if len(lines) > 1:
         raise Unread("not_a_phrase", "more than one line")
     # A reply may repeat the frame; of a longer text every rule below would take seconds.
+    limit = most(framed, max_words, max_cjk)
     if len(text) > 10 * (len(framed) + _CHARACTERS * max_words):
-        raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
+        raise Unread("not_a_phrase", f"longer than {limit}")
     words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
     words = re.sub(r"\s+", " ", words)
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
@@ -154,7 +155,7 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if "?" in words or "？" in words:
         raise Unread("not_a_phrase", "a question, not a guess")
     if too_long(words, max_words, max_cjk):
-        raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
+        raise Unread("not_a_phrase", f"longer than {limit}")
     return words
 
 
@@ -164,6 +165,11 @@ def orders(text: str) -> bool:
     Widths and accents of letters, letters of other alphabets that look alike, and hyphens make no difference.
     """
     return _ORDER.search(letters(text).casefold().translate(_HYPHENS)) is not None
+
+
+def most(text: str, max_words: int, max_cjk: int) -> str:
+    """Return the largest length in the language of a text, as words."""
+    return f"{max_cjk} characters" if CJK.search(text) else f"{max_words} words"
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:

@@ -160,7 +160,7 @@ function draw(doubt = "") {
   at("share").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
-  const asked = tries.map((one) => one.asked), sure = [...texts.clues.filter((_, place) => place < tries.length && clueAfter(place)), ...texts.answers.filter(([, said], which) => said === "Yes" && asked.includes(which)).map(([text]) => text)];
+  const asked = tries.map((one) => one.asked), sure = [...texts.clues.filter((_, place) => place <= tries.length && clueAfter(place)), ...texts.answers.filter(([, said], which) => said === "Yes" && asked.includes(which)).map(([text]) => text)];
   const known = new Set(sure.flatMap((text) => texts.answered[text]));
   const left = texts.answers.map((_, which) => which).filter((which) => !asked.includes(which) && !known.has(texts.answers[which][0]));
   // Each miss offers the next three.
@@ -174,9 +174,8 @@ function draw(doubt = "") {
     at("picks").append(pick);
   }
   at("answer").hidden = !over && doubt !== "own";
-  at("menu").hidden = over || Boolean(doubt);
-  at("doubt").hidden = !doubt;
-  at("unknown").hidden = doubt === "own";
+  at("menu").hidden = over || doubt === "own";
+  at("doubt").hidden = doubt !== "unknown";
   at("own").hidden = doubt !== "own";
   at("miss").textContent = clueAfter(tries.length) ? "Call it a miss: a clue" : "Call it a miss";
   at("round").textContent = `Guess ${tries.length + 1} of ${told.rounds}`;
@@ -194,10 +193,11 @@ function draw(doubt = "") {
   marked("response", texts.key);
   at("why").textContent = over || doubt === "own" ? texts.why : "";
   if (!over && doubt !== "own") at("response").replaceChildren();
-  const last = tries[tries.length - 1], mine = over && ended === "solved" && rough(last.guess) !== rough(texts.key);
+  const last = tries[tries.length - 1], said = doubt === "own" ? shown : ended === "solved" ? last.guess : texts.key, mine = rough(said) !== rough(texts.key);
   at("yours").hidden = !mine;
   at("mine").hidden = at("original").hidden = !mine;
-  if (mine) marked("yours", inBlank(last.guess));
+  if (mine) marked("yours", inBlank(said));
+  if (doubt === "own") at("same").focus({preventScroll: true});
   if (over) {
     at("words").textContent = outcome();
     at("words").className = ended === "solved" ? "found" : "miss";
@@ -220,7 +220,15 @@ at("guessing").addEventListener("submit", (event) => {
   event.preventDefault();
   const guess = at("guess").value.trim(), offered = at("picks").hidden ? " You can ask once after a miss, from the list." : " Pick one of the questions below.";
   at("problem").textContent = "";
-  if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(guess)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
+  // "It's an animal" and "maybe an animal" are questions, too; one of the list is asked at once.
+  const hedge = /^((maybe|perhaps|probably|i think|i guess),? )+((it|they)( is| are|['’]s|['’]re) |(?=an? ))|^(it|they)( is| are|['’]s|['’]re) |^its (?=an? |the )|^(?=some(thing|one|body) )/i;
+  const question = hedge.test(guess) ? `Is it ${guess.replace(hedge, "")}?` : guess, listed = texts.answers.findIndex(([text]) => rough(text) === rough(question));
+  if (listed >= 0 && tries.length && tries[tries.length - 1].asked === undefined) {
+    at("guess").value = "";
+    undoubt();
+    return asks(listed);
+  }
+  if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(question)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
   else if (!rough(guess)) at("problem").textContent = "Type a word or two, or give up at the top right to see the answer.";
   else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
   else {
@@ -239,11 +247,11 @@ at("guessing").addEventListener("submit", (event) => {
   }
   at("guess").select();
 });
-at("doubt").addEventListener("submit", (event) => {
+for (const form of [at("doubt"), at("own")]) form.addEventListener("submit", (event) => {
   event.preventDefault();
   const said = event.submitter.value, guess = shown;
   if (said === "show") {
-    say("host", "This is the answer. Is yours the same idea, and as good a joke?");
+    say("host", "This is the answer.");
     return draw("own");
   }
   at("guess").value = "";

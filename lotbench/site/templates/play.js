@@ -10,6 +10,15 @@ document.addEventListener("keydown", ({target, key, ctrlKey, metaKey, altKey}) =
 });
 // Another page of the game begins at its top.
 history.scrollRestoration = "manual";
+// A question in the place of a guess; the field of the next question begins with it.
+let later = "";
+// Enter on the heading of a result goes on, once a person who typed ahead has stopped.
+let calm = 1500;
+document.addEventListener("keydown", ({target, key, timeStamp}) => {
+  if (!target.matches("h1[data-focus]")) return;
+  if (key === "Enter" && timeStamp > calm) document.querySelector("form[data-send] .main")?.click();
+  calm = Math.max(calm, timeStamp + 1500);
+});
 
 // The conversation grows: what was said stays, so that a screen reader is told only what is new.
 function grow(old, fresh) {
@@ -43,14 +52,19 @@ function settle() {
   const log = document.querySelector(".log");
   if (log?.querySelector(".mine")) {
     log.scrollTop = log.scrollHeight;
+    // The question whether a guess counts stands beside the answer, at the top.
+    if (document.querySelector(".verdict:not([hidden])")) scrollTo(0, 0);
     // On a phone the page scrolls, not the conversation.
-    if (!document.querySelector("main.over") && log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
+    else if (!document.querySelector("main.over") && log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
   }
   const field = document.querySelector("[data-focus]");
   field?.focus({preventScroll: true});
   if (typed && field?.matches("input[type=text]")) [field.value, typed] = [typed, ""];
-  // What stands there is replaced by what is typed.
-  else field?.select?.();
+  else {
+    if (field?.id === "question") [field.value, later] = [field.value || later, ""];
+    // What stands there is replaced by what is typed.
+    field?.select?.();
+  }
   if (field) typed = "";
 }
 
@@ -71,6 +85,10 @@ document.addEventListener("submit", async (event) => {
     if (!got.ok) throw new Error(told.error);
     if (told.why) {
       status.textContent = told.why;
+      if (box?.name === "guess" && told.why.startsWith("That is a question.")) {
+        later = sent.guess;
+        status.textContent = told.why.replace("you may ask it", "it stands in the question box");
+      }
       back();
       document.querySelector(".composer .picks")?.classList.add("now");
       box?.select();
