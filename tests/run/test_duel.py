@@ -89,7 +89,7 @@ async def test_equal_models_that_a_limit_stopped_go_on_play_all_and_are_not_told
     with FakeServer(rule=world) as server:
         models = named(server, "weak", "also-weak")
         with pytest.raises(LimitReached):
-            await duel(asked(server, data, token_limit=20_000), models, out=tmp_path)
+            await duel(asked(server, data, token_limit=40_000), models, out=tmp_path)
         runs = [load_run(path.parent) for path in sorted(tmp_path.glob("*/run.json"))]
         before = sum(len(run.traces) for run in runs)
         last = await resume_duel(runs, token_limit=10_000_000)

@@ -175,10 +175,10 @@ def test_a_missing_key_is_said_before_the_page_is_served(
 async def test_one_budget_holds_for_all_who_play(tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
         table = PlaySite(
-            game(server, **{"settings.judge_mode": "explained", "limits.token_limit": 3_500}), tmp_path
+            game(server, **{"settings.judge_mode": "explained", "limits.token_limit": 6_000}), tmp_path
         )
         async with client(table) as browser:
-            for name, wanted in (("Ann", 'name="question"'), ("Bob", "the token limit of 3,500 is used up")):
+            for name, wanted in (("Ann", 'name="question"'), ("Bob", "the token limit of 6,000 is used up")):
                 player = await joined(browser, name)
                 await given(browser, player, guess="a wooden spoon")
                 await until(browser, player, wanted)
