@@ -218,8 +218,8 @@ class Caller:
             self.journal.put(entry("call", started, reply))
             stats.replied = time.monotonic()
         finally:
-            # The provider may still finish and bill a call that the time limit cuts off.
-            if role_model.billed and self.budget.left <= 0 and _cancelled():
+            # The provider may still finish and bill a call that is cut off, by a limit or an interruption.
+            if role_model.billed and place in stats.open and _cancelled():
                 count(None)
             discarded.reset(counting)
             spending.reset(limited)

@@ -26,7 +26,7 @@ from lotbench.report.markdown import counted
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
 MOST_UNREAD = 0.2
-"""The maximum share of the candidate's replies that are cut off or cannot be read: its score is then one of the form."""
+"""The maximum share of a role's replies that cannot be read: beyond it a score is one of the form."""
 KNOWS_NOTHING = "the primary metric knows nothing"
 """The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
 IN_SHORT = (
@@ -165,7 +165,8 @@ class Case:
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
-        unread: The number of the candidate's replies that are refused, empty, cut off or not of the form asked for, and of all.
+        unread: For each role the number of its replies that are refused, empty, cut off or not of the form asked for; of these
+            and those that broke a rule of the task; and of all.
         seen: The number of samples that the candidate's adapter was trained on; None if unknown.
         demands: The benchmark's own requirements that the run does not meet.
     """
@@ -186,7 +187,7 @@ class Case:
     covered: int | None = None
     missing: int = 0
     episodes: tuple[int, int] = (0, 0)
-    unread: tuple[int, int] = (0, 0)
+    unread: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     seen: int | None = 0
     demands: Sequence[str] = ()
 
@@ -233,9 +234,11 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes.append(
             f"The {case.samples} samples are the draw of seed {case.seed}; another seed draws others."
         )
-    unread, replies = case.unread
-    if MOST_UNANSWERED * replies < unread <= MOST_UNREAD * replies:
-        notes.append(f"{unread} of the {replies} replies of the candidate could not be read.")
+    for role, (unread, broken, replies) in case.unread.items():
+        if broken > MOST_UNANSWERED * replies and unread <= MOST_UNREAD * replies:
+            notes.append(
+                f"{broken} of the {replies} replies of the {role} could not be read or broke a rule of the task."
+            )
     if case.data:
         notes.append(
             f"The data set is not lotbench's ({case.data}): nothing shows how its samples were chosen."
@@ -258,7 +261,7 @@ def _may_exceed(rates: Rates, bounds: Bounds) -> bool:
 
 
 def _players(case: Case) -> Iterator[str]:
-    """Yield the reasons that lie in the players: an embedded model, a recording, a candidate of several ids or without readable replies."""
+    """Yield the reasons that lie in the players: an embedded model, a recording, a candidate of several ids, unreadable replies."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
@@ -266,9 +269,12 @@ def _players(case: Case) -> Iterator[str]:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
     if len(case.candidate.answered) > 1:
         yield f"the candidate answered under several ids, so it is not one model ({', '.join(case.candidate.answered)})"
-    unread, replies = case.unread
-    if unread > MOST_UNREAD * replies:
-        yield f"{unread} of the {replies} replies of the candidate are refused, empty, cut off or not of the form asked for, so few could be read"
+    for role, (unread, _, replies) in case.unread.items():
+        if unread > MOST_UNREAD * replies:
+            yield (
+                f"{unread} of the {replies} replies of the {role} are refused, empty, cut off or not of the form asked for, so "
+                "few could be read"
+            )
 
 
 def _kinship(case: Case) -> Iterator[str]:

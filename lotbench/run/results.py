@@ -49,7 +49,7 @@ LABELS = "labels.jsonl"
 """The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
 UNREAD = ("unparsed", "truncated", "refused")
-"""The statuses of the candidate's replies that are empty, cut off, refused or not of the form asked for; see `errors.Unread`."""
+"""The statuses of replies that are empty, cut off, refused or not of the form asked for; see `errors.Unread`."""
 PICTURE_PX = 320
 PICTURE_BYTES = 45_000
 """The maximum width and height of a picture in a report, and its maximum size before it is encoded as base64."""
@@ -293,8 +293,6 @@ def _case(
         )
         for role, names in plan.names.items()
     }
-    steps: list[Any] = [step for trace in traces for step in trace.steps if step["role"] == "candidate"]
-    statuses = [step["value"].get("status") for step in steps]
     most = benchmark.calls(settings)
     called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
@@ -314,10 +312,22 @@ def _case(
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],
         episodes=(len(traces), sum(map(len, plan.sequences()))),
-        unread=(sum(status in UNREAD for status in statuses), len(statuses)),
+        unread=_unread(traces),
         seen=None if plan.seen is None else len(plan.seen),
         demands=[*primary_metric.lacks, *_twins(totals, plan.names)],
     )
+
+
+def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:
+    """Return for each role the number of its replies that could not be read, of these and those that broke a rule, and of all."""
+    by_role: dict[str, Counter[str]] = {}
+    for step in (step for trace in traces for step in trace.steps if step["role"]):
+        value: Any = step["value"]
+        by_role.setdefault(str(step["role"]), Counter())[value.get("status") or "ok"] += 1
+    return {
+        role: (sum(kinds[kind] for kind in UNREAD), kinds.total() - kinds["ok"], kinds.total())
+        for role, kinds in by_role.items()
+    }
 
 
 def _twins(totals: Totals, names: Mapping[str, Sequence[ModelName]]) -> list[str]:

@@ -32,7 +32,7 @@ _OPENING = re.compile(
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
 )
 _STATEMENT = re.compile(
-    r"(?P<hedge>(?:(?:maybe|perhaps|probably|i think|i guess),? )*)"
+    r"(?P<hedge>(?:(?:maybe|perhaps|probably|i think|i guess),? )*+)"
     r"(?:(?P<subject>it|they|you|we)(?: (?P<verb>is|are|was|were|can|could|has|have)|['’]s|['’]re|s(?= (?:an?|the|some|not)\b)) )?"
     r"(?P<rest>(?P<some>some(?:thing|one|body) )?.+)",
     re.IGNORECASE,
@@ -93,7 +93,7 @@ def may_ask(text: str) -> bool:
 
 def as_question(text: str) -> str:
     """Return the question that a statement on the answer amounts to: "Is it an animal?" for "maybe an animal"; another text as it is."""
-    said = _STATEMENT.fullmatch(text.rstrip(" .?"))
+    said = _STATEMENT.fullmatch(text.rstrip(" .?")) if len(text) <= LONGEST else None
     if said is None or not (said["hedge"] or said["subject"] or said["some"]):
         return text
     subject = (said["subject"] or "it").lower()

@@ -206,6 +206,17 @@ async def test_calls_wait_for_what_those_in_flight_give_back(room: Any) -> None:
     assert 9_400 < place.budget.tokens <= 10_000 and place.budget._held_tokens == 0
 
 
+async def test_a_call_that_is_interrupted_counts_what_it_can_use(room: Any) -> None:
+    """Runs that were interrupted and resumed used thrice their limit."""
+    place = room(Model(GOOD, latency=9))
+    place.desk.role_models["judge"][0].billed = True
+    call = asyncio.create_task(place.desk.ask(run_episodes(), asking()))
+    await asyncio.sleep(0.05)
+    call.cancel()
+    await asyncio.wait([call])
+    assert place.budget.tokens > 300 and place.budget._held_tokens == 0
+
+
 async def test_reasoning_without_a_count_is_assumed(room: Any) -> None:
     """Replies of 18 kB of reasoning alone counted nothing, and a limit was never met."""
     place = room(Model(Reply("", "m", reasoning="Hm. " * 900, seconds=1.0, usage=Usage(5, 0, 0))))

@@ -76,9 +76,9 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
     ({"hand_picked": True}, {}, "the samples were chosen by name"),
     (
-        {"unread": (22, 108)},
-        {"unread": (21, 108)},
-        "22 of the 108 replies of the candidate are refused, empty, cut",
+        {"unread": {"oracle": (22, 30, 108)}},
+        {"unread": {"oracle": (21, 30, 108)}},
+        "22 of the 108 replies of the",
     ),
     ({"candidate": Player(("m",), answered=("a", "b"))}, {}, "several ids, so it is not one model (a, b)"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
@@ -237,8 +237,8 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(samples=60, whole=105, seed=3)) == (
         "The 60 samples are the draw of seed 3; another seed draws others.",
     )
-    assert remarks(case(unread=(6, 108), data="d/mine")) == (
-        "6 of the 108 replies of the candidate could not be read.",
+    assert remarks(case(unread={"candidate": (0, 6, 108)}, data="d/mine")) == (
+        "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
         "The data set is not lotbench's (d/mine): nothing shows how its samples were chosen.",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (

@@ -124,7 +124,8 @@ async def test_a_cancelled_run_goes_on_to_the_same_end(tmp_path: Path, stores: A
         done = await game
         assert lost(server.log()) <= 3 * 2 * SMALL["concurrency"]
 
-    assert essence(done.path) == essence(first.path)
+    # What an interrupted call may have used is counted.
+    assert essence(done.path, usage=False) == essence(first.path, usage=False)
     assert len(set(keys(done.path))) == len(lines(done.path))
 
 

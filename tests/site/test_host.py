@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -234,6 +235,10 @@ def test_a_statement_amounts_to_a_question() -> None:
     asked |= {"It’s a person.": "Is it a person?", "its a sport": "Is it a sport?", "you eat": "you eat"}
     asked |= {text: text for text in ("Is it red", "its owner", "an animal")}
     assert {text: facts.as_question(text) for text in asked} == asked
+    # A post of 98 kB held up the server for 48 s.
+    began, longest = time.process_time(), "maybe " * 16_400 + "\nx"
+    assert facts.as_question(longest) == longest and facts._STATEMENT.fullmatch(longest) is None
+    assert time.process_time() - began < 1
 
 
 def test_a_question_that_names_the_answer_is_one() -> None:
