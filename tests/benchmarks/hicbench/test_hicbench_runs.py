@@ -174,9 +174,7 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
 
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    players = (
-        "--model gpt-4o-mini --judge qwen3 --judge deepseek/deepseek-chat --role dhp_judge=gemini/gemini-2.5-pro"
-    )
+    players = "--model gpt-4o-mini --judge qwen3 --judge deepseek/deepseek-chat --role dhp_judge=gemini/gemini-2.5-pro"
     arguments = f"evaluate hicbench {players} --set dhp=true --repeats 2 --dry-run"
     assert main(arguments.split()) == 0
     shown = capsys.readouterr().out
