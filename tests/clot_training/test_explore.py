@@ -1,7 +1,5 @@
 """Exploration: what is kept and why, and that neither a kill nor the number of workers changes a line."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Standard evaluation played: what is asked of whom, how answers are read, what they are worth, what a report says."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json
