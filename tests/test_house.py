@@ -1,7 +1,5 @@
 """The rules for all tests hold: the network is shut, only live tests have keys, a skip in CI needs a reason."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -10,12 +10,12 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from clot_training.config import Config, Explore, claim, data_digests, freeze, sha256
 from clot_training.data.index import Rows
@@ -23,7 +23,7 @@ from clot_training.data.roles import batched
 from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
 from clot_training.exploring.scorer import compared_part
-from clot_training.exploring.vocabulary import vocabularies
+from clot_training.exploring.vocabulary import Vocabulary, vocabularies
 from clot_training.records import Candidate, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.errors import RunFolderError, UsageError
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 ENGINE_ONLY = {"engine", "workers", "gpus", "limit", "batch_size"}
 """Settings of `explore` that a resumed run may change, since candidates do not depend on them."""
-
-Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, Any]:

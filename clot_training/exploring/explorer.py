@@ -5,7 +5,7 @@ All draws are made or seeded in the batch, so the result depends on the batch al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +17,7 @@ from clot_training.data import templates
 from clot_training.exploring import conditions
 from clot_training.exploring.conditions import Condition
 from clot_training.exploring.scorer import Scorer, compared_part
+from clot_training.exploring.vocabulary import Vocabulary
 from clot_training.records import Candidate, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
@@ -50,9 +51,7 @@ class Explorer:
         make_policy: Loads the model that writes and selects.
     """
 
-    def __init__(
-        self, config: Config, vocabulary: Mapping[str, Sequence[str]], make_policy: MakePolicy
-    ) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary, make_policy: MakePolicy) -> None:
         self._config = config
         self._settings = config.explore
         self._vocabulary = vocabulary

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from clot_training.data.keywords import content_words
 from clot_training.data.roles import batched
 from lotbench.benchmarks.standard.oogiri import Row
 
 CHUNK = 500
+Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
+"""The keywords of each language."""
 
 
 def vocabularies(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:

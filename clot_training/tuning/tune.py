@@ -93,7 +93,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
         # Written before the weights, so that no adapter exists without its list of training texts.
-        adapter_texts.write(out / ADAPTER, (), seen)
+        adapter_texts.write(out / ADAPTER, seen)
     # All processes call it: with FSDP and ZeRO-3 each holds a part of the weights.
     trainer.save_model(str(out / ADAPTER))
     if trainer.is_world_process_zero():
@@ -188,7 +188,7 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Write the digests of training texts into a new checkpoint."""
         if state.is_world_process_zero:
-            adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", (), self._seen)
+            adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", self._seen)
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> dict[str, Any]:

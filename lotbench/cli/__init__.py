@@ -36,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         _name_latest(parsed)
-        code: int = parsed.run_command(parsed)
-        return code
+        parsed.run_command(parsed)
     except LotbenchError as error:
         from lotbench.report.markdown import visible
 
@@ -56,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader of the output (a pager, head) has closed it.
         sys.stderr.close()
-        return 0
     except OSError as error:
         return _name_file(error)
+    return 0
 
 
 def _prepare_streams() -> None:

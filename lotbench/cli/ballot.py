@@ -28,8 +28,8 @@ RANKED = 5
 """The number of responses to a prompt that models put in order in a ranking task."""
 
 
-def make(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot make`: write runs' free responses to a ballot and its key file; return exit code 0.
+def make(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench ballot make`: write runs' free responses to a ballot and its key file.
 
     Raises:
         UsageError: A run has no free responses, the runs do not fit together, or --out is another ballot.
@@ -54,11 +54,10 @@ def make(parsed: argparse.Namespace) -> int:
     print(
         f"{out}: {prompt_count} of {len(prompts)} prompts{pairs}, {len(written)} models; the names: {_key(out)}"
     )
-    return 0
 
 
-def count(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot count`: print shares of the votes, or ratings if they are on pairs; return exit code 0.
+def count(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench ballot count`: print shares of the votes, or ratings if they are on pairs.
 
     Raises:
         DataError: The ballot, its key file or the votes file has faults.
@@ -76,7 +75,6 @@ def count(parsed: argparse.Namespace) -> int:
     lines = _ratings if paired else _shares
     for line in lines(items, key, votes, named):
         print(visible(line))
-    return 0
 
 
 def read_items(path: Path) -> list[Item]:
@@ -172,8 +170,8 @@ def _score(run: Run) -> dict[str, Any]:
     return {"metric": name, "value": run.score()}
 
 
-def rank(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot rank`: write responses and votes as a data set for `standard`; return exit code 0.
+def rank(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench ballot rank`: write responses and votes as a data set for `standard`.
 
     Raises:
         DataError: The ballot or the votes file has faults, or a picture of the ballot is not in its data set.
@@ -192,7 +190,6 @@ def rank(parsed: argparse.Namespace) -> int:
         f"{out}: {len(ranked_rows)} responses to {len(most)} prompts; {wide} have the {RANKED} that a ranking takes"
     )
     print(f"rank them: lotbench evaluate standard --data {out} --set kind=rank --set factor=1 --model M")
-    return 0
 
 
 def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:

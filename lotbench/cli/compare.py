@@ -19,8 +19,8 @@ from lotbench.run.loading import load_run
 from lotbench.storage import atomic_write
 
 
-def compare(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench compare`: write the comparison to files and print its sentences; return exit code 0.
+def compare(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench compare`: write the comparison to files and print its sentences.
 
     Raises:
         UsageError: The runs cannot be compared.
@@ -51,7 +51,6 @@ def compare(parsed: argparse.Namespace) -> int:
     print()
     print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
     print(command(f"lotbench view {runs[0].path.parent}", "next"))
-    return 0
 
 
 def _runs_among(names: Sequence[str]) -> list[str]:

@@ -27,16 +27,15 @@ IDEAS = "liveideabench-ideas"
 """The name of the published ideas that `lotbench data import` turns into runs, and not into a data set."""
 
 
-def listing(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data list`: print the shipped data sets with their sizes and folders; return exit code 0."""
+def listing(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data list`: print the shipped data sets with their sizes and folders."""
     for folder in datasets.data_sets():
         count = len(datasets.lines(folder))
         print(f"{folder.name:14} {count:5} samples  {folder}")
-    return 0
 
 
-def check(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data check` on a data set or a judge set: print notes and counts; return exit code 0.
+def check(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data check` on a data set or a judge set: print notes and counts.
 
     Raises:
         DataError: There are grave faults; each is named by file, line and field.
@@ -53,11 +52,10 @@ def check(parsed: argparse.Namespace) -> int:
     if faults:
         raise DataError(faults)
     print(f"{folder}: {len(datasets.lines(folder))} samples, no faults")
-    return 0
 
 
-def _check_judge_set(folder: Path) -> int:
-    """Print the number of rows in each file of a judge set, and return exit code 0.
+def _check_judge_set(folder: Path) -> None:
+    """Print the number of rows in each file of a judge set.
 
     Raises:
         DataError: The judge set has faults; each is named.
@@ -71,11 +69,10 @@ def _check_judge_set(folder: Path) -> int:
         notes = f"{contested} contested" + (f", {unread} not read by a checker yet" if unread else "")
         print(f"{folder / file}: {len(file_rows)} rows, {notes}")
     print(f"{folder}: {len(probes)} questions to a judge, no faults")
-    return 0
 
 
-def build_rinobench(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data build-rinobench`: build ideas from reviewed papers, print counts by stage; return exit code 0."""
+def build_rinobench(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data build-rinobench`: build ideas from reviewed papers, print counts by stage."""
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.run import construct_rinobench
 
@@ -83,11 +80,10 @@ def build_rinobench(parsed: argparse.Namespace) -> int:
     built = asyncio.run(construct_rinobench.build(request))
     _print_stages(built.stages)
     print(f"{request.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
-    return 0
 
 
-def build_lotbench(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data build-lotbench`: write samples to review, or the data set of accepted ones; return exit code 0."""
+def build_lotbench(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data build-lotbench`: write samples to review, or the data set of accepted ones."""
     from lotbench.benchmarks.lotbench.construction.responses import Rules
     from lotbench.run import construct_lotbench
 
@@ -99,7 +95,6 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
         print("then the same command again: it makes the data set of what was accepted")
     else:
         print(f"{built.dataset}: {built.accepted} samples")
-    return 0
 
 
 def _print_stages(stages: Mapping[str, int]) -> None:
@@ -136,8 +131,8 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
     )
 
 
-def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`: convert published data to a data set, or to runs; return exit code 0.
+def imported(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data import`: convert published data to a data set, or to runs.
 
     Raises:
         UsageError: There is no importer of this name, or the data cannot be read.
@@ -149,7 +144,7 @@ def imported(parsed: argparse.Namespace) -> int:
 
         runs = import_ideas(Path(parsed.source), Path(parsed.out))
         print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
-        return 0
+        return
     sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
@@ -161,7 +156,7 @@ def imported(parsed: argparse.Namespace) -> int:
         if scores := Counter(int(row["novelty_score"]) for _, row in written if "novelty_score" in row):
             counts = ", ".join(f"{score}: {scores[score]:,}" for score in sorted(scores))
             print(f"ideas by novelty_score: {counts}")
-        return 0
+        return
     dest = Path(parsed.out)
     rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
     done = importing.bring(parsed.source, rows, dest)
@@ -171,7 +166,6 @@ def imported(parsed: argparse.Namespace) -> int:
         print(f"skipped {count:7,}  {reason}")
     print(f"{dest}: {done.imported:,} of {done.read:,} rows kept")
     print("\n".join(distribution(dest / "samples.jsonl")))
-    return 0
 
 
 def distribution(path: Path) -> Iterator[str]:
@@ -192,11 +186,10 @@ def distribution(path: Path) -> Iterator[str]:
         yield "".join([f"{type_:17}", *(f"{cell:>20}" for cell in cells)])
 
 
-def install_local(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench local install`: install the embedded model; return exit code 0."""
+def install_local(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench local install`: install the embedded model."""
     from lotbench.models.embedded import install
 
     print("installing the embedded model: about 90 MB, unless it is here", flush=True)
     install()
     print("the embedded model is installed: lotbench watch")
-    return 0

@@ -16,8 +16,8 @@ from lotbench.types import Usage
 REPLY_TOKENS = 120
 
 
-def show_plan(plan: Plan) -> int:
-    """Print a plan with the maximum of calls, tokens and cost by role; return exit code 0. No model is called, no file written."""
+def show_plan(plan: Plan) -> None:
+    """Print a plan with the maximum of calls, tokens and cost by role. No model is called, no file written."""
     experiment, sequences = plan.experiment, plan.sequences()
     episodes = sum(map(len, sequences))
     print(f"{plan.benchmark.name} version {plan.benchmark.version}: {plan.benchmark.about}")
@@ -34,11 +34,10 @@ def show_plan(plan: Plan) -> int:
     for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
     print(wrapped(told))
-    return 0
 
 
-def show_check(check: Prepared) -> int:
-    """Print the calls, tokens and cost of a judge check by role; return exit code 0. No model is called, no file written."""
+def show_check(check: Prepared) -> None:
+    """Print the calls, tokens and cost of a judge check by role. No model is called, no file written."""
     models = {role: len(names) for role, names in check.names.items()}
     calls, plan = dict.fromkeys(models, 0), check.plan
     for panel in check.panels:
@@ -52,7 +51,6 @@ def show_check(check: Prepared) -> int:
     print(
         f"cost at most, about: {dollars}; prices of {prices.price_source()}, nothing cached, {REPLY_TOKENS} tokens a reply"
     )
-    return 0
 
 
 def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]]) -> str:

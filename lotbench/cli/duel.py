@@ -15,8 +15,8 @@ from lotbench.run.loading import load_run
 from lotbench.run.session import Status
 
 
-def duel(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench duel`: begin one between models, or resume one given its runs; return exit code 0.
+def duel(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench duel`: begin one between models, or resume one given its runs.
 
     Raises:
         UsageError: Some arguments are models and some are runs, or they cannot form a duel.
@@ -38,7 +38,7 @@ def duel(parsed: argparse.Namespace) -> int:
 
             for model in parsed.models:
                 show_plan(plan.make(config.changed(model=model)))
-            return 0
+            return
 
         async def note(status: Status) -> None:
             parsed.folders.append(status.path)
@@ -48,7 +48,6 @@ def duel(parsed: argparse.Namespace) -> int:
     last = interruptible(work)
     names = " ".join(str(run.path) for run in last.runs)
     print(f"more of it: lotbench compare {names}")
-    return 0
 
 
 def _say(look: Look) -> None:

@@ -48,8 +48,8 @@ def limits(parsed: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name in LIMITS if (value := getattr(parsed, name)) is not None}
 
 
-def evaluate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench evaluate`: play a run and print its result, or print its plan (`--dry-run`); return exit code 0."""
+def evaluate(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench evaluate`: play a run and print its result, or print its plan (`--dry-run`)."""
     run_config = configuration(parsed)
     _refuse_faulty_data(run_config)
     if parsed.dry_run:
@@ -66,7 +66,7 @@ def evaluate(parsed: argparse.Namespace) -> int:
         watch=watch(sys.stderr),
         shards=parsed.shards,
     )
-    return print_result(interruptible(work))
+    print_result(interruptible(work))
 
 
 def _refuse_faulty_data(run_config: Config) -> None:
@@ -163,8 +163,8 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(main())
 
 
-def print_result(run: Run) -> int:
-    """Print the scores of a run, whether it is trusted, and the commands to go on with; return exit code 0."""
+def print_result(run: Run) -> None:
+    """Print the scores of a run, whether it is trusted, and the commands to go on with."""
     summary = run.summary
     name = summary["primary_metric"]
     result = summary["scores"].get(name) or {}
@@ -183,13 +183,12 @@ def print_result(run: Run) -> int:
         print(command(check))
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
-        return 0
+        return
     name = str(run.path)
     with suppress(RunFolderError):
         name = "latest" if run_folder.find("latest").samefile(run.path) else name
     print(wrapped(f"{run.path / 'report.html'} (and report.md)", "report"))
     print(command(f"lotbench view {name}", "next"), command(f"lotbench replay {name}"), sep="\n")
-    return 0
 
 
 def _trust(run: Run) -> tuple[str, str]:

@@ -22,8 +22,8 @@ from lotbench.run.progress import spent, timed
 PIPE_S = 15.0
 
 
-def check(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench judge-check`: check judges, draw guesses to label, or read labels or marks; return exit code 0."""
+def check(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench judge-check`: check judges, draw guesses to label, or read labels or marks."""
     if parsed.marks:
         return _marks(Path(parsed.marks))
     if parsed.labels:
@@ -52,37 +52,34 @@ def check(parsed: argparse.Namespace) -> int:
         raise
 
 
-def _marks(path: Path) -> int:
+def _marks(path: Path) -> None:
     """Print how often judges built and changed causal chains correctly, by the marks of people in the file `path`.
 
-    This is the left half of Fig. 15 of LoTbench's paper. The exit code, 0, is returned.
+    This is the left half of Fig. 15 of LoTbench's paper.
     """
     for judge, stage, rate, unmarked in success(read_marks(path)):
         value = "none marked" if rate.value is None else interval(rate.value, rate.low, rate.high)
         print(f"{judge}, {stage}: {value}, {rate.hits} of {rate.n}; {unmarked} without a mark")
-    return 0
 
 
-def print_result(checked: Checked) -> int:
-    """Print the notes, the results and the files of a judge check, and return exit code 0."""
+def print_result(checked: Checked) -> None:
+    """Print the notes, the results and the files of a judge check."""
     for text in (*checked.notes, *checked.sentences):
         print(text)
     print(f"kept in the store: {len(checked.stored)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
-    return 0
 
 
-def _draw(parsed: argparse.Namespace) -> int:
+def _draw(parsed: argparse.Namespace) -> None:
     from lotbench.checks.field_labels import draw
 
     file = draw(load_run(parsed.from_run, parsed.runs_folder), parsed.n, Path(parsed.out))
     print(f"{file}: set each `label` to true (a match) or false; what you cannot decide stays null")
     print("draw.json beside it holds the verdicts: do not look before you have labelled")
     print(f"then: lotbench judge-check --labels {file}")
-    return 0
 
 
-def _labels(files: Sequence[Path]) -> int:
+def _labels(files: Sequence[Path]) -> None:
     from lotbench.checks.field_labels import labelled
 
     labels = labelled(*files)
@@ -91,7 +88,6 @@ def _labels(files: Sequence[Path]) -> int:
     print(f"kept: {labels.stored}")
     said = "prints the corrected scores, the judge's error rates and how far people agree"
     print(f"lotbench report {labels.run} {said}")
-    return 0
 
 
 async def _watch(prepared: Prepared) -> None:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from lotbench.cli import removed
 
-Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
 """The function `_command` with its first argument bound: it declares a command of one group."""
@@ -194,10 +193,10 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _show_help(program: Parser, parsed: argparse.Namespace) -> int:
-    """Print the help and return exit code 2: no command was named."""
+def _show_help(program: Parser, parsed: argparse.Namespace) -> NoReturn:
+    """Print the help and exit with code 2: no command was named."""
     program.print_help()
-    return 2
+    program.exit(2)
 
 
 def _plays(command: Declare) -> None:
@@ -484,10 +483,9 @@ def _command(commands: Commands, entry: str, about: str, *flags: Flag) -> argpar
             headings[option.heading] = command_parser.add_argument_group(option.heading)
         headings[option.heading].add_argument(option.name, **option.how)
 
-    def run_command(parsed: argparse.Namespace) -> int:
+    def run_command(parsed: argparse.Namespace) -> None:
         module, _, function = place.partition(":")
-        carry_out: Command = getattr(import_module(f"lotbench.cli.{module}"), function)
-        return carry_out(parsed)
+        getattr(import_module(f"lotbench.cli.{module}"), function)(parsed)
 
     command_parser.set_defaults(run_command=run_command)
     return command_parser

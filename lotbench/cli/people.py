@@ -46,8 +46,8 @@ EVERYWHERE = ("0.0.0.0", "::")
 """Host addresses that mean all addresses of a machine; a browser cannot open them as they are."""
 
 
-def view(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench view`: serve the pages of a runs folder until Ctrl-C, or write them (`--export`); return exit code 0.
+def view(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench view`: serve the pages of a runs folder until Ctrl-C, or write them (`--export`).
 
     Raises:
         UsageError: There is no run, or the pages cannot be served or written.
@@ -64,8 +64,8 @@ def view(parsed: argparse.Namespace) -> int:
         print(
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )
-        return 0
-    return _serve(Gallery(root), parsed, first=first)
+        return
+    _serve(Gallery(root), parsed, first=first)
 
 
 def _find_root(place: str) -> tuple[Path, str]:
@@ -91,8 +91,8 @@ def _serve(
     parsed: argparse.Namespace,
     close: Callable[[], Awaitable[None]] | None = None,
     first: str = "",
-) -> int:
-    """Serve pages until Ctrl-C, and return exit code 0.
+) -> None:
+    """Serve pages until Ctrl-C.
 
     Args:
         pages: The site.
@@ -120,11 +120,10 @@ def _serve(
         asyncio.run(main())
     except KeyboardInterrupt:
         print()
-    return 0
 
 
-def play(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench play`: play here or on served pages, or write the daily game (`--export`); return the exit code.
+def play(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench play`: play here or on served pages, or write the daily game (`--export`).
 
     Raises:
         UsageError: The configuration is invalid, or no model can be called as asked.
@@ -140,7 +139,7 @@ def play(parsed: argparse.Namespace) -> int:
         print(
             f"{page}: {count} games, one a day, in one file of {size:.1f} MB; open it, send it, or put it on any host"
         )
-        return 0
+        return
     config, out = _game(parsed), Path(parsed.out)
     game = config.experiment.benchmark == DEFAULT_BENCHMARK
     try:
@@ -159,7 +158,7 @@ def play(parsed: argparse.Namespace) -> int:
         today, order = _today if day else None, _order_of_today if drawn else None
         table = PlaySite(config, out, today=today, order=order, private=private)
         return _serve(table, parsed, table.close)
-    return _at_terminal(config, out, parsed.name, day, drawn, private)
+    _at_terminal(config, out, parsed.name, day, drawn, private)
 
 
 def _order_of_today(config: Config, name: str) -> Config:
@@ -192,8 +191,8 @@ async def _refuse_missing(config: Config) -> None:
 
 def _at_terminal(
     config: Config, out: Path, player_name: str | None, day: datetime.date | None, drawn: bool, private: bool
-) -> int:
-    """Play one run at this terminal and return the exit code.
+) -> None:
+    """Play one run at this terminal.
 
     Args:
         config: What to play, and who judges.
@@ -218,7 +217,7 @@ def _at_terminal(
         print(f"What you type stays on this machine, in {out}.")
     elif not name or not _agrees(config, out):
         print("Nothing was kept.")
-        return 0
+        return
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
     player, is_game = Player("", name, private=private, day=day), planned(chosen).benchmark.graph == "game"
     work = play_here(chosen, out, player, Console()) if is_game else play_next(chosen, out, name)
@@ -231,7 +230,7 @@ def _at_terminal(
         if not day:
             raise
         print(f"Today's game is done; the next one is tomorrow, in {24 - time.gmtime().tm_hour} hours.")
-        return 0
+        return
 
 
 def _asked_name() -> str:
@@ -280,19 +279,19 @@ def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None)
     return configuration(parsed, defaults, {**fixed, "settings.wording": "ours"})
 
 
-def vote(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot vote`: serve a ballot to people until Ctrl-C; return exit code 0."""
+def vote(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench ballot vote`: serve a ballot to people until Ctrl-C."""
     from lotbench.site.vote import Polls
 
     ballot = Path(parsed.ballot)
     votes = Path(parsed.votes) if parsed.votes else ballot.with_name(f"{ballot.name}.votes.jsonl")
     polls = Polls(ballot, votes)
     print(f"{len(polls.items)} prompts; votes into {votes}")
-    return _serve(polls, parsed)
+    _serve(polls, parsed)
 
 
-def review(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data review`: serve the cards of a data set until Ctrl-C; return exit code 0."""
+def review(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench data review`: serve the cards of a data set until Ctrl-C."""
     from lotbench import benchmarks
     from lotbench.site import review as pages
     from lotbench.site.review_page import sample_card, with_past
@@ -308,4 +307,3 @@ def review(parsed: argparse.Namespace) -> int:
     print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
     _serve(site, parsed)
     print(f"{out}: {len(pages.past(out, parsed.name))} decided")
-    return 0

@@ -27,8 +27,8 @@ from lotbench.storage import datasets, run_folder
 from lotbench.types import Message
 
 
-def resume(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench resume`: play the rest of a run and print its result; return exit code 0."""
+def resume(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench resume`: play the rest of a run and print its result."""
     work = go_on(
         parsed.run,
         root=parsed.runs_folder,
@@ -38,11 +38,11 @@ def resume(parsed: argparse.Namespace) -> int:
         shards=parsed.shards,
         **limits(parsed),
     )
-    return print_result(interruptible(work))
+    print_result(interruptible(work))
 
 
-def score(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench score`: read and score a run again from its journal, without a model call; return exit code 0."""
+def score(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench score`: read and score a run again from its journal, without a model call."""
     from lotbench.run.rescore import replay_run
 
     path = run_folder.find(parsed.run, parsed.runs_folder)
@@ -61,18 +61,18 @@ def score(parsed: argparse.Namespace) -> int:
         print(f"warning: {damage(again.damaged)}: those calls are missing", file=sys.stderr)
     if again.not_replayed:
         print(f"{len(again.not_replayed)} tasks stand as they were: not all their calls are in the journal")
-    return print_result(scored)
+    print_result(scored)
 
 
-def report(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench report`: write a run's report again, or print the comparison of several runs; return exit code 0."""
+def report(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench report`: write a run's report again, or print the comparison of several runs."""
     runs = [load_run(name, parsed.runs_folder) for name in parsed.runs]
     if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compare_runs
 
         print(to_markdown(compare_runs(runs)), end="")
-        return 0
+        return
     run, document = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:
         from lotbench.cli.compare import write_drawings
@@ -81,11 +81,11 @@ def report(parsed: argparse.Namespace) -> int:
         folder = run.path / "plots"
         run_folder.refuse_way_out(run.path, folder)
         write_drawings(folder, drawings(document))
-    return print_result(run)
+    print_result(run)
 
 
-def export(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench export`: write a run as rows, or in the format of another tool; return exit code 0.
+def export(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench export`: write a run as rows, or in the format of another tool.
 
     Raises:
         UsageError: The flags contradict each other, or --out cannot be written to.
@@ -108,11 +108,10 @@ def export(parsed: argparse.Namespace) -> int:
     count = write(rows, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {count} rows")
-    return 0
 
 
-def _export_to(run: Run, parsed: argparse.Namespace) -> int:
-    """Write a run for the Hugging Face hub, print the files and what the format cannot hold; return exit code 0."""
+def _export_to(run: Run, parsed: argparse.Namespace) -> None:
+    """Write a run for the Hugging Face hub, print the files and what the format cannot hold."""
     from lotbench.integrations import huggingface
 
     if parsed.to != "huggingface":
@@ -121,7 +120,6 @@ def _export_to(run: Run, parsed: argparse.Namespace) -> int:
         raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
     files, notes = huggingface.export(run, Path(parsed.out))
     print(*files, *(f"note: {sentence}" for sentence in notes), sep="\n")
-    return 0
 
 
 def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
@@ -136,19 +134,18 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
     return answer_labels.keep(run, labels)
 
 
-def replay(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench replay`: print an episode of a run step by step, as text or as JSON; return exit code 0."""
+def replay(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench replay`: print an episode of a run step by step, as text or as JSON."""
     try:
         replayed = load_run(parsed.run, parsed.runs_folder).replay(parsed.sample, parsed.repeat)
     except RunFolderError as error:
         sample = f"; a sample: lotbench replay latest --sample {parsed.run}"
         raise RunFolderError(f"{error}{sample * bool(re.fullmatch('[a-z]+-[0-9]+', parsed.run))}") from None
     print(json.dumps(replayed.table, ensure_ascii=False, indent=2) if parsed.json else replayed)
-    return 0
 
 
-def show(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench show`: print the prompts of a benchmark, or what one call of a run sent; return exit code 0."""
+def show(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench show`: print the prompts of a benchmark, or what one call of a run sent."""
     if parsed.call:
         from lotbench.run.rescore import find_request
 
@@ -156,7 +153,7 @@ def show(parsed: argparse.Namespace) -> int:
         request = asyncio.run(find_request(run, parsed.call))
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
-        return 0
+        return
     if parsed.what and parsed.what not in benchmarks.names():
         _refuse_run(parsed.what, parsed.runs_folder)
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
@@ -170,7 +167,6 @@ def show(parsed: argparse.Namespace) -> int:
     for question in previewed(run_plan):
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)
-    return 0
 
 
 def _refuse_run(what: str, root: str | None) -> None:
@@ -182,8 +178,8 @@ def _refuse_run(what: str, root: str | None) -> None:
         )
 
 
-def listing(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench list`: print the benchmarks with their roles and settings, and the data sets; return exit code 0."""
+def listing(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench list`: print the benchmarks with their roles and settings, and the data sets."""
     for name in benchmarks.names():
         declared = benchmarks.get(name)
         print(f"{name} (version {declared.version}): {declared.about}")
@@ -193,7 +189,6 @@ def listing(parsed: argparse.Namespace) -> int:
         for setting, field in declared.Settings.model_fields.items():
             print(f"  setting  {setting:16} {json.dumps(field.get_default(call_default_factory=True))}")
     print("data sets: " + ", ".join(place.name for place in datasets.data_sets()))
-    return 0
 
 
 def _print_messages(messages: tuple[Message, ...], schema: Any) -> None:

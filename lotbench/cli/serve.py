@@ -17,8 +17,8 @@ KEY = "LOTBENCH_SERVE_KEY"
 """The environment variable with the server's key; without it each start draws a new key."""
 
 
-def serve(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench serve`: serve games until Ctrl-C; return exit code 0.
+def serve(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench serve`: serve games until Ctrl-C.
 
     Raises:
         UsageError: openenv is not installed, or the configuration is invalid.
@@ -49,4 +49,3 @@ def serve(parsed: argparse.Namespace) -> int:
         interruptible(main())
     except KeyboardInterrupt:
         print()
-    return 0

@@ -60,8 +60,8 @@ WHY = (
 """Why the embedded model fails, for the viewer of the live game."""
 
 
-def watch(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench watch`: a live game of the embedded model, then a recorded good one of the same joke; return exit code 0."""
+def watch(parsed: argparse.Namespace) -> None:
+    """Carry out `lotbench watch`: a live game of the embedded model, then a recorded good one of the same joke."""
     console, out = Console(highlight=False), Path(parsed.out)
     console.rule("Which words make the joke?")
     item = show_scene(console)
@@ -75,7 +75,6 @@ def watch(parsed: argparse.Namespace) -> int:
     program = "lotbench" if shutil.which("lotbench") else sys.argv[0]
     print(f"next    {program + ' view':34}every run, and every game round by round")
     print(f"        {program + ' play --browser':34}you are the player; no key needed")
-    return 0
 
 
 def show_scene(console: Console) -> Any:

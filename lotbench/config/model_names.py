@@ -127,10 +127,8 @@ def _parsed(name: str, servers: Servers) -> ModelName:
         return ModelName(name, cast(Kind, kind), rest)
     if colon and kind == "langchain":
         provider, _, model = rest.partition(":")
-        ends, starts = (
-            ("API_BASE", "API_URL", "BASE_URL"),
-            (provider.upper(), *ADDRESS_VARIABLES.get(provider, ())),
-        )
+        ends = ("API_BASE", "API_URL", "BASE_URL")
+        starts = (provider.upper(), *ADDRESS_VARIABLES.get(provider, ()))
         url = _url_elsewhere(name, servers, provider, *(f"{start}_{end}" for start in starts for end in ends))
         return ModelName(name, "langchain", model, url=url, provider=provider)
     if name == "human" or name.startswith("human:"):

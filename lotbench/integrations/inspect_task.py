@@ -337,10 +337,8 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
     evidence = results.gather_evidence(run_plan, run.path, answers, embed=True)
     values: dict[str, float | None] = {}
-    metrics, first = (
-        declared.metrics(played, settings, evidence),
-        declared.primary_metric(played, settings).name,
-    )
+    metrics = declared.metrics(played, settings, evidence)
+    first = declared.primary_metric(played, settings).name
     for key, measure in sorted(metrics.items(), key=lambda item: item[0] != first):
         values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
     return {key: value for key, value in values.items() if value is not None}

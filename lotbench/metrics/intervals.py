@@ -21,7 +21,11 @@ from lotbench.types import Metric
 Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
 """Low and high end; None if the data do not bound that side."""
-Method: TypeAlias = Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval]
+Statistic: TypeAlias = Callable[[Floats], Floats]
+"""Maps sums over episodes, or draws of them, to values."""
+Ends: TypeAlias = tuple[float, float]
+"""The smallest and largest possible value of a metric."""
+Method: TypeAlias = Callable[[Floats, Statistic, Ends], Interval]
 """Computes an interval from sums by cluster, a statistic of sums, and the smallest and largest possible value."""
 
 QUANTILE = 0.975
@@ -38,9 +42,7 @@ def divided(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
 
-def bounded(
-    counts: Floats, statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
-) -> Interval:
+def bounded(counts: Floats, statistic: Statistic, ends: Ends = (0.0, 1.0)) -> Interval:
     """Return Wilson's interval of a bounded statistic at its effective number of trials.
 
     Centre and variance are those of the jackknife's pseudo-values. For a mean these are the values; for a curved statistic
@@ -71,11 +73,7 @@ def bounded(
     return min(lowest + low * span, value), max(lowest + high * span, value)
 
 
-def studentised(
-    counts: Floats,
-    statistic: Callable[[Floats], Floats],
-    ends: tuple[float, float] = (-math.inf, math.inf),
-) -> Interval:
+def studentised(counts: Floats, statistic: Statistic, ends: Ends = (-math.inf, math.inf)) -> Interval:
     """Return Student's interval of a smooth statistic whose values use only a part of its scale, such as marks.
 
     The standard error is the jackknife's, and the interval stays within the ends of the scale. It is (None, None) for fewer
@@ -99,8 +97,8 @@ def ratio(sums: Floats) -> Floats:
 
 def estimated(
     counts: Floats,
-    statistic: Callable[[Floats], Floats],
-    ends: tuple[float, float],
+    statistic: Statistic,
+    ends: Ends,
     why: str,
     *,
     interval: Method = bounded,
@@ -124,9 +122,7 @@ def estimated(
 
 
 def clustered_mean(
-    clusters: Iterable[Sequence[float]],
-    ends: tuple[float, float] = (0.0, 1.0),
-    interval: Method = bounded,
+    clusters: Iterable[Sequence[float]], ends: Ends = (0.0, 1.0), interval: Method = bounded
 ) -> Metric:
     """Return the mean of clustered values; `n` counts clusters, `observations` counts values.
 
@@ -139,7 +135,7 @@ def clustered_mean(
     return estimated(sums, ratio, ends, "", interval=interval, observations=int(sums[:, 1].sum()))
 
 
-def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:
+def combined(value: float, parts: Sequence[Interval], ends: Ends) -> Interval:
     """Return the interval of an estimate with several independent sources of error (MOVER, Zou and Donner 2008).
 
     The squared distances from the estimate to the ends of each source's interval are summed.
@@ -162,12 +158,7 @@ def wilson(share: float, n: float, quantile: float = Z) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def bootstrap(
-    counts: Floats,
-    statistic: Callable[[Floats], Floats],
-    seed: int,
-    draws: int = 2000,
-) -> Interval:
+def bootstrap(counts: Floats, statistic: Statistic, seed: int, draws: int = 2000) -> Interval:
     """Return the percentile bootstrap interval of a statistic over clusters, expanded for few clusters (`expanded`).
 
     Args:
@@ -203,7 +194,7 @@ def expanded(clusters: int) -> float:
     return min(float(1 - 2 * scipy.special.ndtr(-t * math.sqrt(clusters / (clusters - 1)))), 0.999)
 
 
-def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:
+def _jackknife(counts: Floats, statistic: Statistic) -> tuple[float, Floats]:
     """Return a statistic and its jackknife pseudo-values [clusters]; NaN where it is undefined without that cluster."""
     n, total = len(counts), counts.sum(axis=0)
     value = float(statistic(total)) if n else math.nan

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import Floats, bounded, estimated, ratio, studentised
+from lotbench.metrics.intervals import Ends, Floats, bounded, estimated, ratio, studentised
 from lotbench.types import Metric
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
@@ -70,9 +70,7 @@ def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
     return cosine
 
 
-def alike(
-    runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float] = (0.0, 1.0)
-) -> list[Likeness]:
+def alike(runs: Mapping[str, Answers], measure: Measure, ends: Ends = (0.0, 1.0)) -> list[Likeness]:
     """Return the likeness of each pair of models and of each model with itself.
 
     Args:
@@ -83,9 +81,7 @@ def alike(
     return [_between(*pair, runs, measure, ends) for pair in combinations_with_replacement(runs, 2)]
 
 
-def _between(
-    first: str, another: str, runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float]
-) -> Likeness:
+def _between(first: str, another: str, runs: Mapping[str, Answers], measure: Measure, ends: Ends) -> Likeness:
     own, others = runs[first], runs[another]
     shared = [name for name in own if name in others and own[name] and others[name]]
     inside = partial(_off_diagonal, measure) if first == another else partial(_mean, measure)
@@ -95,7 +91,7 @@ def _between(
     return Likeness(first, another, _over(values, ends), float(np.mean(turned)) if len(shared) > 1 else None)
 
 
-def _over(values: Sequence[float], ends: tuple[float, float]) -> Metric:
+def _over(values: Sequence[float], ends: Ends) -> Metric:
     if not values:
         return Metric(None, why="no sample has two answers to compare")
     counts = np.array([[value, 1.0] for value in values])

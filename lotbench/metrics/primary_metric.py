@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lotbench.metrics.intervals import Floats, estimated, ratio, studentised
+from lotbench.metrics.intervals import Ends, Floats, Statistic, estimated, ratio, studentised
 from lotbench.types import Metric, Trace
 
 Weighted: TypeAlias = Callable[[Floats], Floats]
@@ -56,7 +56,7 @@ class PrimaryMetric:
     most: Callable[[Sequence[Any]], Sequence[Any]] | None = None
     unit: str = "sample"
     weight: Callable[[Any], float] = lambda record: 1.0
-    ends: tuple[float, float] = (0.0, 1.0)
+    ends: Ends = (0.0, 1.0)
     lacks: Sequence[str] = ()
 
     @property
@@ -106,7 +106,7 @@ def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
     return mean_score(values, len(scores) - len(values))
 
 
-def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
+def of_sums(counts: Floats, statistic: Statistic) -> Weighted:
     """Return a function that maps weights of records to `statistic` of the weighted sum of their `counts`, [records, ...]."""
     return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
 

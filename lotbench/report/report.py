@@ -390,21 +390,13 @@ def settings_table(report: Report) -> Table:
 
 def usage_table(spent: Mapping[str, RoleUsage]) -> Table:
     """Return a table of the calls, tokens and cost of each role, and of all roles together."""
-    columns = (
-        "role",
-        "calls",
-        "input tokens",
-        "of these cached",
-        "output tokens",
-        "cost (USD)",
-        "tokens assumed",
-    )
+    words = ("input tokens", "of these cached", "output tokens", "cost (USD)", "tokens assumed")
     rows: list[tuple[Cell, ...]] = []
     for role, use in {**spent, "all": total(spent)}.items():
         tokens = use.input_tokens, use.cached_input_tokens, use.output_tokens
         cost = "no price known" if use.cost_usd is None else f"{use.cost_usd:.4f}"
         rows.append((role, use.calls, *tokens, cost, use.assumed_tokens))
-    return Table(columns, tuple(rows))
+    return Table(("role", "calls", *words), tuple(rows))
 
 
 def footprint_table(facts: Facts) -> Table | None:

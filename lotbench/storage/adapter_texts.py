@@ -32,16 +32,9 @@ def digests(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(map(fingerprint, texts))
 
 
-def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozenset()) -> None:
-    """Write the digests of an adapter's training texts into the file FILE of its folder, in place of an older file.
-
-    Args:
-        adapter: The folder of the adapter.
-        texts: The training texts.
-        before: Digests to add: those of the adapter that training began from, or digests made earlier.
-    """
-    seen = sorted(before | digests(texts))
-    atomic_write.write(adapter / FILE, json.dumps({"schema": 1, "texts": seen}) + "\n")
+def write(adapter: Path, seen: Iterable[str]) -> None:
+    """Write the digests of an adapter's training texts into the file FILE of its folder, in place of an older file."""
+    atomic_write.write(adapter / FILE, json.dumps({"schema": 1, "texts": sorted(seen)}) + "\n")
 
 
 def read_digests(adapter: Path) -> frozenset[str] | None:

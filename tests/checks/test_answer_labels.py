@@ -1,7 +1,5 @@
 """What of a run people can label, and what can check its judges."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A draw and a run of somebody else's: what does not fit is named, and nothing of it gets into the store."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

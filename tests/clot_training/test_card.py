@@ -1,7 +1,5 @@
 """The card of an adapter: no name of a model or of data can add to it, and it says who can load the adapter."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

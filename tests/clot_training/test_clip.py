@@ -1,7 +1,5 @@
 """CLIP on pictures that the tests draw: the filter of weak conditions is right about what is in them."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The whole path on a tiny model that sees: instructions, tune, explore, refine and report, by the command."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

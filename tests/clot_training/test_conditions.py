@@ -1,7 +1,5 @@
 """Weak conditions: which places stay, how keywords are drawn, and that nothing is computed in floats."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exploration: what is kept and why, and that neither a kill nor the number of workers changes a line."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from clot_training.config import Config
+from clot_training.data.index import Rows
 from clot_training.exploring import explore as step
 from clot_training.exploring import vocabulary
 from clot_training.records import Candidate, Prompt, Work, read_records
@@ -136,18 +135,12 @@ def test_who_always_prefers_the_new_keeps_all_and_who_prefers_people_none(tmp_pa
 
 def test_what_says_nothing_new_is_not_compared(tmp_path: Path) -> None:
     run = random_run(tmp_path, n=15, alpha=20, beta=50, limit=1)
-    truth = _trained(run)[0]
+    truth = next(Rows(run).all()).text
     policy = Chooser(["", f" {truth}  ", "twice", "twice"], lambda options: 0)
     step.explore(run, lambda _: policy)
     assert [one.why for one in lines(run)] == ["empty", "copy", None, "double", "empty", "copy"]
     assert len(policy.selected) == 2
     assert not any(one.kept for one in lines(run) if one.why)
-
-
-def _trained(run: Config) -> list[str]:
-    from clot_training.data.index import Rows
-
-    return [one.text for one in Rows(run).all()]
 
 
 @pytest.mark.parametrize("cut", ["a batch", "a line", "half a line", "all"])

@@ -1,7 +1,5 @@
 """Foreign checkpoints, full disks and damaged files: one line and exit 2, and no code of others runs."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

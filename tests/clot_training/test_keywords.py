@@ -1,7 +1,5 @@
 """Keywords of three languages behind one door."""
 
-from __future__ import annotations
-
 import pytest
 
 from clot_training.data import keywords

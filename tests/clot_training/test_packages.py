@@ -1,7 +1,5 @@
 """The packages of all steps are looked for before the first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The smokes that the pages name: every step with pictures, and both examples of learning from games."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

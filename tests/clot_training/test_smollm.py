@@ -1,7 +1,5 @@
 """The smoke configuration on real weights, a few steps of it: the embedded model, turned into one that can be tuned."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

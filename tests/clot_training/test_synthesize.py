@@ -1,7 +1,5 @@
 """From kept candidates to a data set: a model proposes, a person decides, the benchmark plays what was accepted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tuning and the tuned policy, on tiny models with random weights: what the loss sees, what is tuned, what comes out."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The shipped configurations: each opens with its command, and the defaults written out are the defaults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

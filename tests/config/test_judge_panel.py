@@ -1,7 +1,5 @@
 """A panel file, and the run that uses it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 `LOTBENCH_GOLDEN=1 pytest tests/graphs/test_drawing.py` writes it anew; that is the only way it changes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

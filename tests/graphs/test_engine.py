@@ -1,7 +1,5 @@
 """LangGraph plays every episode: without it nothing is played, and its updates are the trace."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

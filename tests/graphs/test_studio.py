@@ -1,7 +1,5 @@
 """The studio plays the game from a context of plain JSON, in process and under `langgraph dev`."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """An answer cannot end its block in a judge's prompt."""
 
-from __future__ import annotations
-
 import pytest
 
 from lotbench.harness.blocks import enclosed

@@ -1,7 +1,5 @@
 """The samples that `--limit` draws."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from math import ceil, floor

@@ -1,7 +1,5 @@
 """The state of an episode: small plain JSON, joined by the same rules in a node as in the graph."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, get_type_hints
 

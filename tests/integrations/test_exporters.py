@@ -1,7 +1,5 @@
 """The export for the hub on recorded runs of all five benchmarks: each value survives, and no failed episode becomes a number."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

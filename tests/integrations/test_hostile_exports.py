@@ -1,7 +1,5 @@
 """Exports of a run folder that somebody else wrote: nothing is written elsewhere, and no value is taken for granted."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What the hub's own tools make of our exports: `datasets` loads the episodes, the hub parses the entries."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

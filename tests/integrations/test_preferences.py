@@ -1,7 +1,5 @@
 """Accepted beside refused answers: which answers become rows, and that TRL takes the rows."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import runpy

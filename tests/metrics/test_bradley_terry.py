@@ -1,7 +1,5 @@
 """Ratings from pairs: planted strengths found again, voters with tastes of their own, and what has no rating."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

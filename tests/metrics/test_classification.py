@@ -1,7 +1,5 @@
 """Macro F1, MAE and kappa beside scikit-learn, and guessing beside drawing a great many guesses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

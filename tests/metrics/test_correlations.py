@@ -1,7 +1,5 @@
 """Correlations, severities, fronts, and agreement of ratings, each against a value worked by hand or by scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

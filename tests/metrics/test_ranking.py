@@ -1,7 +1,5 @@
 """Ranking measures agree with scikit-learn, scipy and brute force."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 

@@ -88,13 +88,10 @@ def test_install_falls_back_to_uv(fake_uv: Path) -> None:
     ]
 
 
-def test_install_says_when_it_failed(fake_uv: Path) -> None:
+def test_install_says_when_it_failed_and_when_neither_pip_nor_uv_is_there(fake_uv: Path) -> None:
     (fake_uv.parent / "uv").write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
     with pytest.raises(UsageError, match="exit code 7"):
         embedded.install()
-
-
-def test_install_needs_pip_or_uv(fake_uv: Path) -> None:
     (fake_uv.parent / "uv").unlink()
     with pytest.raises(UsageError, match="neither pip nor uv"):
         embedded.install()

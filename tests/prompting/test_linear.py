@@ -1,7 +1,5 @@
 """Reading takes time that grows as the text does: no text of others makes a pattern or a reader try all pairs of places."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """Normal forms of texts take linear time."""
 
-from __future__ import annotations
-
 import unicodedata
 from importlib.resources import files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prompts: sections and fields, filled once, refusing what is missing and what is unknown."""
 
-from __future__ import annotations
-
 import ast
 import re
 

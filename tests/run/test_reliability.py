@@ -69,12 +69,22 @@ async def test_a_lasting_trouble_fails_the_call_after_the_last_retry(fault: str,
     assert len(waits) == 3
 
 
-@pytest.mark.parametrize("fault", BROKEN)
-async def test_a_body_that_stays_broken_is_not_paid_for_for_ever(fault: str, waits: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("fault", "limits", "why", "requests"),
+    [
+        *((fault, {"retries": 50}, r"not JSON|no chat completion", MALFORMED_TRIES) for fault in BROKEN),
+        ("hang", {"timeout_s": 0.1, "retries": 2}, r"no answer within 0\.1 s \(tries: 3\)", 3),
+        *((Status(code, "I do not like it"), {}, f"{code}: I do not like it", 1) for code in (400, 418, 422)),
+    ],
+)
+async def test_a_fault_that_stays_fails_that_call_and_is_not_paid_for_for_ever(
+    fault: Fault | str, limits: dict[str, Any], why: str, requests: int, waits: list[float]
+) -> None:
+    """A broken body, a server that always hangs, and a refusal of one body."""
     with FakeServer(faults=always(fault)) as server:
-        with pytest.raises(CallFailed, match=r"not JSON|no chat completion"):
-            await answer(server, retries=50)
-        assert server.log()["requests"] == MALFORMED_TRIES
+        with pytest.raises(CallFailed, match=why):
+            await answer(server, **limits)
+        assert server.log()["requests"] == requests
 
 
 async def test_waits_double_up_to_the_longest_and_differ_from_call_to_call(waits: list[float]) -> None:
@@ -157,16 +167,12 @@ async def test_an_attempt_that_takes_too_long_is_ended_and_retried(fault: Wire, 
     assert found.text
 
 
-async def test_a_server_that_always_hangs_fails_the_call(waits: list[float]) -> None:
-    with FakeServer(faults=always("hang")) as server:
-        with pytest.raises(CallFailed, match=r"no answer within 0\.1 s \(tries: 3\)"):
-            await answer(server, timeout_s=0.1, retries=2)
-        assert server.log()["requests"] == 3
-
-
-async def test_a_slow_reply_within_the_timeout_is_a_reply() -> None:
-    with FakeServer(faults=["drip"]) as server:
-        assert (await answer(server, timeout_s=5)).text
+@pytest.mark.parametrize("fault", ["drip", "wrong_type"])
+async def test_a_slow_reply_within_the_timeout_is_read_and_one_under_the_wrong_content_type(
+    fault: str,
+) -> None:
+    with FakeServer(faults=[fault]) as server:
+        assert read_form(await answer(server, timeout_s=5), Guess).guess
         assert server.log()["requests"] == 1
 
 
@@ -191,14 +197,6 @@ async def test_what_no_other_call_can_escape_stops_the_run_after_one(
     assert caught.value.exit_code == 1
     assert "\n" not in str(caught.value)
     assert waits == []
-
-
-@pytest.mark.parametrize("status", [400, 418, 422])
-async def test_a_refusal_of_one_body_fails_that_call_only(status: int, waits: list[float]) -> None:
-    with FakeServer(faults=always(Status(status, "I do not like it"))) as server:
-        with pytest.raises(CallFailed, match=f"{status}: I do not like it"):
-            await answer(server)
-        assert server.log()["requests"] == 1
 
 
 @pytest.mark.parametrize(
@@ -229,12 +227,6 @@ async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(f
     with pytest.raises(Unread) as caught:
         read_form(found, Guess)
     assert caught.value.kind == REPLIES[fault]
-
-
-async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
-    with FakeServer(faults=["wrong_type"]) as server:
-        assert read_form(await answer(server), Guess).guess
-        assert server.log()["requests"] == 1
 
 
 def test_every_fault_of_the_server_is_in_a_test_above() -> None:

@@ -84,7 +84,10 @@ def planned(benchmark: str, adapter: Path, **more: Any) -> plan.Plan:
 
 def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers(tmp_path: Path) -> None:
     assert planned("lotbench", tmp_path).seen is None
-    adapter_texts.write(tmp_path, [GAMES[4].response.upper() + "!", GAMES[7].key_text, "something else"])
+    adapter_texts.write(
+        tmp_path,
+        adapter_texts.digests([GAMES[4].response.upper() + "!", GAMES[7].key_text, "something else"]),
+    )
     made = planned("lotbench", tmp_path)
     assert made.seen == (GAMES[4].id,)
     assert plan.make(Config(experiment=Experiment(model="hf:some/base"), limits=Limits())).seen == ()
@@ -106,7 +109,7 @@ def test_a_merged_model_that_was_trained_on_samples_is_not_trusted(tmp_path: Pat
 
     merged, adapter = tmp_path / "stage1" / "merged", tmp_path / "adapter"
     first, *_, last = planned("standard", tmp_path).chosen
-    adapter_texts.write(merged, [first.options[0].text])
+    adapter_texts.write(merged, adapter_texts.digests([first.options[0].text]))
     found = seen(f"hf:{merged}") or ()
     assert first.id in found and seen(f"hf:{merged}:4bit") == found
     made = plan.make(
@@ -119,7 +122,7 @@ def test_a_merged_model_that_was_trained_on_samples_is_not_trusted(tmp_path: Pat
     assert read_json(tmp_path / "run" / "run.json")["recorded"]["seen"] == list(found)
     # An adapter on top has seen both; without a list of its own, the base's still counts.
     assert seen(f"hf:{merged}+{adapter}") == found
-    adapter_texts.write(adapter, [last.options[0].text])
+    adapter_texts.write(adapter, adapter_texts.digests([last.options[0].text]))
     assert {first.id, last.id} <= set(seen(f"hf:{merged}+{adapter}") or ())
 
 
@@ -157,14 +160,14 @@ def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(
     adapter_texts.write(tmp_path, [])
     chosen = planned("standard", tmp_path).chosen[0]
     right, wrong = chosen.options[0], chosen.options[-1]
-    adapter_texts.write(tmp_path, [right.text])
+    adapter_texts.write(tmp_path, adapter_texts.digests([right.text]))
     assert chosen.id in (planned("standard", tmp_path).seen or ())
-    adapter_texts.write(tmp_path, [wrong.text])
+    adapter_texts.write(tmp_path, adapter_texts.digests([wrong.text]))
     assert chosen.id not in (planned("standard", tmp_path).seen or ())
 
 
-def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) -> None:
-    adapter_texts.write(tmp_path, ["two"], frozenset({adapter_texts.fingerprint("one")}))
+def test_what_an_adapter_has_seen_is_read_as_it_was_written(tmp_path: Path) -> None:
+    adapter_texts.write(tmp_path, adapter_texts.digests(["one", "two"]))
     assert adapter_texts.read_digests(tmp_path) == {
         adapter_texts.fingerprint(text) for text in ("One.", "two")
     }

@@ -6,7 +6,7 @@ Every interval is over tasks, since the answers to one task are alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
 
@@ -17,7 +17,18 @@ from lotbench.benchmarks.hicbench import ratings, similarity
 from lotbench.benchmarks.hicbench.ratings import MARKS, Classes, Ratings, Rule, read_answered
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Floats, Method, bounded, divided, estimated, finite, ratio, studentised
+from lotbench.metrics.intervals import (
+    Ends,
+    Floats,
+    Method,
+    Statistic,
+    bounded,
+    divided,
+    estimated,
+    finite,
+    ratio,
+    studentised,
+)
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -55,7 +66,7 @@ def ifs(ih: Ratio, dh: Ratio, w1: float) -> Ratio:
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
-def ends(w1: float, classes: Classes) -> tuple[float, float]:
+def ends(w1: float, classes: Classes) -> Ends:
     """Return the lowest and the highest possible IFS.
 
     IFS is linear in the ratios of IH and DH, so each extreme has all answers in one class: neither, IH, or DH. If the
@@ -91,9 +102,7 @@ def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, fl
     return {task: ratio for task, ratio in zip(rated.tasks, ratios, strict=True) if not math.isnan(ratio)}
 
 
-def metrics(
-    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
-) -> Mapping[str, Metric]:
+def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """Return the metrics of a run by name; their `n` is the number of tasks, `observations` that of readable answers."""
     rated, w1 = ratings.ratings(traces), settings.w1
     measures = by_measure(rated, settings)
@@ -297,11 +306,11 @@ def _marks(rated: Ratings, index: int) -> Metric:
 
 def _estimate(
     table: Floats,
-    statistic: Callable[[Floats], Floats],
+    statistic: Statistic,
     n: int,
     better: Literal["higher", "lower"] = "higher",
     interval: Method = bounded,
-    ends: tuple[float, float] = (0.0, 1.0),
+    ends: Ends = (0.0, 1.0),
 ) -> Metric:
     """Return a statistic of sums over tasks, with its interval.
 

@@ -17,9 +17,7 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
 
 
-def sections(
-    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
-) -> tuple[Section, ...]:
+def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
     """Return the sections of a report; if no answer could be read, the section on replies alone."""
     rated = ratings(traces)
     parts = [_answers(traces, settings)]
@@ -28,7 +26,7 @@ def sections(
         if evidence.labels:
             parts.append(reviewing.section(rated, settings, evidence.labels))
         parts.append(answers.to_read(rated, settings, evidence))
-    return tuple(parts)
+    return parts
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:

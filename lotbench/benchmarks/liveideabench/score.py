@@ -7,7 +7,7 @@ without a value is left out and lowers n.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, filled, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Floats, bootstrap, divided, studentised
+from lotbench.metrics.intervals import Ends, Floats, Statistic, bootstrap, divided, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -49,7 +49,7 @@ def grade(episode: KeywordEpisode) -> Score:
     return Score(value, None if value is not None else _why(episode.state["outcome"], keyword), parts)
 
 
-def composite_ends(version: Version) -> tuple[float, float]:
+def composite_ends(version: Version) -> Ends:
     """Return bounds of the composite: the lowest and the highest score of any dimension (1 to 10) or letter of fluency."""
     grades = version.grades.values()
     return min(1.0, *grades), max(grades)
@@ -82,7 +82,7 @@ class Sheet:
     composites: Floats
     owner: NDArray[np.intp]
 
-    def mean(self, name: str) -> Callable[[Floats], Floats]:
+    def mean(self, name: str) -> Statistic:
         """Return a function that maps weights of the keywords to weighted means of the dimension with this name."""
         column = self.values[:, self.names.index(name)]
         present = ~np.isnan(column)
@@ -116,11 +116,7 @@ class Sheet:
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
     def metric(
-        self,
-        statistic: Callable[[Floats], Floats],
-        present: NDArray[np.bool_],
-        why: str,
-        ends: tuple[float, float] | None = None,
+        self, statistic: Statistic, present: NDArray[np.bool_], why: str, ends: Ends | None = None
     ) -> Metric:
         """Return a statistic with its interval over the keywords that have a value.
 

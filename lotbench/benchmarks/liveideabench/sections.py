@@ -22,9 +22,7 @@ from lotbench.types import Metric, Trace
 REFUSED_READ = 5
 
 
-def sections(
-    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
-) -> tuple[Section, ...]:
+def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
     """Return the sections of a run's report."""
     version = settings.rules
     keywords = [read_keyword(trace, version) for trace in traces]
@@ -37,7 +35,7 @@ def sections(
     ]
     if evidence.labels:
         parts.append(agreement(keywords, version, evidence.labels))
-    return tuple(parts)
+    return parts
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:

@@ -6,14 +6,20 @@ Every model meets the same rule.
 from __future__ import annotations
 
 import re
-import unicodedata
 
-from lotbench.benchmarks.lotbench.words import CJK, MASK, most, orders, too_long
+from lotbench.benchmarks.lotbench.words import (
+    CJK,
+    MASK,
+    NUMBERING,
+    most,
+    one_line,
+    orders,
+    plain_letters,
+    too_long,
+)
 from lotbench.errors import Unread
-from lotbench.prompting.normal_form import letters
 
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
-_NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
 """The units in which the length of a frame is counted: the mask, words, Chinese characters and punctuation marks."""
 _TWO_QUOTED = re.compile(r"[\"”」』]\s*+(?:[,;，；、/]|or\b|或者?)++\s*+[\"“「『]", re.IGNORECASE)
@@ -32,18 +38,11 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     Raises:
         Unread: `not_a_response`, with the reason.
     """
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    if len(lines) > 1:
-        raise Unread("not_a_response", "more than one line")
-    body = re.sub(r"\s+", " ", _LABEL.sub("", lines[0] if lines else "")).strip()
-    body = _unquoted(body)
-    if any(unicodedata.category(character) in ("Cc", "Cf") for character in body):
-        raise Unread("not_a_response", "holds characters that steer a terminal or a page")
-    plain = letters(body)
-    if not re.search(r"\w", body) or re.search(r"\bMASK\b", plain):
-        raise Unread("not_a_response", "no response in it")
+    line = one_line(text, "not_a_response")
+    body = _unquoted(re.sub(r"\s+", " ", _LABEL.sub("", line)).strip())
+    plain = plain_letters(body, "not_a_response", "no response in it")
     if (
-        _NUMBERING.match(body)
+        NUMBERING.match(body)
         or ((first := _FIRST.search(body)) and _SECOND.search(body, first.end()))
         or _TWO_QUOTED.search(body)
         or re.search(r" / |\|", body)

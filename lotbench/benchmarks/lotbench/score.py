@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.intervals import Floats, estimated
+from lotbench.metrics.intervals import Ends, Floats, Statistic, estimated
 from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
@@ -136,12 +136,12 @@ def estimate(
     return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
 
-def score_ends(settings: Settings) -> tuple[float, float]:
+def score_ends(settings: Settings) -> Ends:
     """Return the lowest and the highest possible S_c."""
     return 0.0, settings.worth(settings.round_origin)
 
 
-def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
+def creativity(settings: Settings, unsolved: str | None = None) -> Statistic:
     """Return the function that maps a summed tally, [..., 2, last], to S_c, [...] (Eq. 8)."""
     return lambda sums: of_curve(survival.curve(sums), settings, unsolved)
 
@@ -237,12 +237,7 @@ def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Flo
 
 
 def _metric(
-    games: Sequence[Game],
-    settings: Settings,
-    statistic: Callable[[Floats], Floats],
-    ends: tuple[float, float],
-    *,
-    unconfirmed: bool = False,
+    games: Sequence[Game], settings: Settings, statistic: Statistic, ends: Ends, *, unconfirmed: bool = False
 ) -> Metric:
     """Return a statistic of the games' summed tally with its interval; `ends` are its lowest and highest possible value."""
     if not games:
@@ -251,9 +246,7 @@ def _metric(
     return of_tally(counts, len(games), statistic, ends)
 
 
-def of_tally(
-    counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
-) -> Metric:
+def of_tally(counts: Floats, games: int, statistic: Statistic, ends: Ends) -> Metric:
     """Return a statistic of a tally with its interval over pictures; it has no value if the statistic is NaN.
 
     Args:

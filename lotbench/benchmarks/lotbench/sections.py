@@ -28,17 +28,15 @@ CONFIRM = {
 }
 
 
-def sections(
-    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
-) -> tuple[Section, ...]:
+def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
     """Return the sections of a game run's report, games to read first."""
     games = [game(trace) for trace in traces]
-    return (
+    return [
         worth_reading(games, evidence),
         _survival(games, settings),
         _rounds(games, settings),
         _judging(games, settings),
-    )
+    ]
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:

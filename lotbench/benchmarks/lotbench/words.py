@@ -29,7 +29,7 @@ CJK = re.compile(f"[{_HAN}{_KANA}]")
 _BETWEEN_CJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
-_NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
+NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _LIST = re.compile(
     # A slash separates options only between longer words; AC/DC, 24/7 and km/h are single things.
     rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|//|\balternatively\b"
@@ -132,21 +132,14 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     Raises:
         Unread: `not_a_phrase`, with the reason.
     """
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    if len(lines) > 1:
-        raise Unread("not_a_phrase", "more than one line")
+    line = one_line(text, "not_a_phrase")
     # A reply may repeat the frame; of a longer text every rule below would take seconds.
     limit = most(framed, max_words, max_cjk)
     if len(text) > 10 * (len(framed) + _CHARACTERS * max_words):
         raise Unread("not_a_phrase", f"longer than {limit}")
-    words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
-    words = re.sub(r"\s+", " ", words)
-    if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
-        raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
-    plain = letters(words)
-    if not re.search(r"\w", words) or re.search(r"\bMASK\b", plain):
-        raise Unread("not_a_phrase", "no word in it")
-    if _NUMBERING.match(words) or _lists(words):
+    words = re.sub(r"\s+", " ", _inside(line, framed).strip(_EDGES))
+    plain = plain_letters(words, "not_a_phrase", "no word in it")
+    if NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one guess")
     if _MARKUP.search(plain) or orders(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
@@ -157,6 +150,28 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if too_long(words, max_words, max_cjk):
         raise Unread("not_a_phrase", f"longer than {limit}")
     return words
+
+
+def one_line(text: str, kind: str) -> str:
+    """Return the only line of a text that is not blank; empty if all are. A second one raises `Unread` of this kind."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if len(lines) > 1:
+        raise Unread(kind, "more than one line")
+    return lines[0] if lines else ""
+
+
+def plain_letters(text: str, kind: str, empty: str) -> str:
+    """Return a text with plain letters, see `letters`.
+
+    Raises:
+        Unread: Of this kind: the text has control characters, or no word but the mask (the reason is then `empty`).
+    """
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in text):
+        raise Unread(kind, "holds characters that steer a terminal or a page")
+    plain = letters(text)
+    if not re.search(r"\w", text) or re.search(r"\bMASK\b", plain):
+        raise Unread(kind, empty)
+    return plain
 
 
 def orders(text: str) -> bool:

@@ -10,9 +10,7 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.harness.data_findings import Finding
 
 
-def lints(
-    items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]
-) -> Sequence[Finding]:
+def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Return the findings about a data set; `metadata` is not used, since ideas have no pictures."""
     return [
         Finding(item.id, field, f"may give the score away: {number!r}")

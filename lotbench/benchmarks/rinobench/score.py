@@ -19,7 +19,15 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
-from lotbench.metrics.intervals import Floats, bounded, clustered_mean, estimated, studentised
+from lotbench.metrics.intervals import (
+    Ends,
+    Floats,
+    Statistic,
+    bounded,
+    clustered_mean,
+    estimated,
+    studentised,
+)
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -179,9 +187,7 @@ def tables(answers: Sequence[Judged]) -> Floats:
     )
 
 
-def of_scores(
-    answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
-) -> Metric:
+def of_scores(answers: Sequence[Judged], statistic: Statistic, ends: Ends = (0.0, 1.0)) -> Metric:
     """Return a statistic of gold and predicted scores, with its interval over ideas or blocks.
 
     Args:

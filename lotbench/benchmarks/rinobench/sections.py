@@ -33,9 +33,7 @@ COLUMNS = (
 """The columns of the paper's Table 3."""
 
 
-def sections(
-    traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
-) -> tuple[Section, ...]:
+def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
     """Return the sections of a report that have data, first the row of the paper's Table 3."""
     answers = score.judged_answers(traces)
     parts = (
@@ -45,7 +43,7 @@ def sections(
         _replies(traces, answers, settings, evidence),
         readings(traces, evidence),
     )
-    return tuple(section for section in parts if section is not None)
+    return [section for section in parts if section is not None]
 
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:

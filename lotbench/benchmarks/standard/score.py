@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, clustered_mean, estimated, ratio
+from lotbench.metrics.intervals import Ends, Floats, clustered_mean, estimated, ratio
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, of_sums
 from lotbench.types import Metric, Score, Trace
 
@@ -226,9 +226,7 @@ def _worth(problem: Problem, answer: Sequence[int] | None, settings: Settings) -
 
 
 def _mean(
-    entries: Sequence[Answered],
-    value: Callable[[Problem, Sequence[int]], float],
-    ends: tuple[float, float] = (0.0, 1.0),
+    entries: Sequence[Answered], value: Callable[[Problem, Sequence[int]], float], ends: Ends = (0.0, 1.0)
 ) -> Metric:
     """Return the mean of a value over answers, with its interval over pictures and questions.
 

@@ -1,7 +1,5 @@
 """HIC-Bench episodes: what is asked in which words, what is read, and what a dynamic prompt remembers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """HIC-Bench from the command line: runs, export and labels, comparison, import of the official file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """HIC-Bench numbers: IFS, panel rules and classes, likeness of answers, agreement with people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs against each other: the permutation test of the paper, and the table of runs that differ in one thing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The keywords of LiveIdeaBench: those that ship, and the official files as a data set."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

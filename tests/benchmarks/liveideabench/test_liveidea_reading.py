@@ -1,7 +1,5 @@
 """LiveIdeaBench reads a reply as an idea or as what else it is; the traps of the public code are cases here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

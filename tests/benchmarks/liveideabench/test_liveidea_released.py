@@ -1,7 +1,5 @@
 """The released ideas and critiques come in as runs, with the numbers that their rows have."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

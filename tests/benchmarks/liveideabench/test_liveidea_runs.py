@@ -1,7 +1,5 @@
 """Whole runs of LiveIdeaBench over HTTP: every shipped keyword, a run that is killed, the embedded model."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

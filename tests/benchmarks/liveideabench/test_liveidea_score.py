@@ -1,7 +1,5 @@
 """LiveIdeaBench scores by hand: dimensions, the percentile over its units, severity, the front, people."""
 
-from __future__ import annotations
-
 import csv
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """LiveIdeaBench episodes: who is asked what, what becomes of the answers, and each setting that changes an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The arms as runs: their names, their reports, judge checks on rows of theirs, replay, the page of a game."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from operator import itemgetter

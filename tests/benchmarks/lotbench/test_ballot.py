@@ -1,7 +1,5 @@
 """Games on a ballot: first attempts as whole responses, pairs of them, and whether votes go with scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

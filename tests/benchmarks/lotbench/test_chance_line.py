@@ -1,7 +1,5 @@
 """The chance line that reports print: expected from a judge check, or not known."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One growing conversation: what a round knows is what a fresh request tells, and nothing of it is sent anew."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for both editions of the game's samples: clean texts, and a picture for each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Encores: the game goes on after its solve, and an answer counts again if it is another idea."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

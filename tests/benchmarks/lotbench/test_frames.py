@@ -1,7 +1,5 @@
 """Games without a shown frame: whole responses, the points of others, and a frame that has to be earned."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

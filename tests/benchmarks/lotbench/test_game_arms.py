@@ -1,7 +1,5 @@
 """Arms, controls, seeds and frameworks: what the settings change in what the candidate is asked."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

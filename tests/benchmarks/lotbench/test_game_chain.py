@@ -1,7 +1,5 @@
 """The causal chain of E1, row by row: built once per sample and judge, tried before use, shared, kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

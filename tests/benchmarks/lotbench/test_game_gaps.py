@@ -1,7 +1,5 @@
 """What the paper leaves open, and what breaks: failed calls, what a game is worth, when a verdict is confirmed."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

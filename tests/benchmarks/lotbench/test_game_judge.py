@@ -1,7 +1,5 @@
 """E1, row by row: how a verdict comes about, what confirms it, and what becomes of one that cannot be read."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

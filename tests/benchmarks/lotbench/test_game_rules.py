@@ -1,7 +1,5 @@
 """The rules of the game, row by row, each played through the compiled graph."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path

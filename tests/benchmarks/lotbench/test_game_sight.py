@@ -1,7 +1,5 @@
 """Who sees what, row by row: a message may depend on what its reader sees, and on nothing else."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A game is read from its steps in one place: what counts of a round, and what is told of it."""
 
-from __future__ import annotations
-
 from lotbench.benchmarks.lotbench.games import CausalChain, game, read_chains, read_rounds
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.harness.episode import remark

@@ -4,8 +4,6 @@ Those that are no phrase never get past the guess rule; the rest reach the judge
 nothing more, at its place in an otherwise unchanged question.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

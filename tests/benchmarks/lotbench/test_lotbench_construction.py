@@ -1,7 +1,5 @@
 """Games built of contests that never were: votes, the puzzle, review, and every reason."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from pathlib import Path

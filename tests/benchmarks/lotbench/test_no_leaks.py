@@ -5,8 +5,6 @@ explanation, the alternatives, the clues to come, the judge's chain. That holds 
 made of; what remains, a caption or clue that says the key text itself, is a fault of the data.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """The paper preset turns every setting that can be read in two ways to what the paper says to the letter."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

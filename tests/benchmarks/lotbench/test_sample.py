@@ -1,7 +1,5 @@
 """The sample, row by row: what it holds, what is derived from it, and what is refused with file, line and field."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

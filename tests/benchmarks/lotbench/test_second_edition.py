@@ -1,7 +1,5 @@
 """The second edition of the game's samples holds what its SOURCE.md and the issue's targets promise."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

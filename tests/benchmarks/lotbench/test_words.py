@@ -1,7 +1,5 @@
 """The rules about words, as tables, and what holds of them for any text."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Blocks of RINoBench: two ideas beside the same two lists, so that neither an idea nor a list tells the class alone."""
 
-from __future__ import annotations
-
 from random import Random
 
 from lotbench.benchmarks.rinobench.sample import LABELS, Item

@@ -1,7 +1,5 @@
 """RINoBench played by scripts: what is asked, what is read, and hand-worked counts of every ratio."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Ideas built from a conference that never was: filter, bins, writing, checks, split, and every reason."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

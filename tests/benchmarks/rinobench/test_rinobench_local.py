@@ -1,7 +1,5 @@
 """RINoBench with the embedded model in both roles: the whole way from an idea to nine metrics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files in the official shape: ideas, predictions, and the paper's table from the released ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """RINoBench runs after their end: scored again without a call, gone on with, shown call by call."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

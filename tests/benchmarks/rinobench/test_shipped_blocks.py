@@ -1,7 +1,5 @@
 """The shipped rows of RINoBench: blocks that are whole, classes in balance, and no shortcut."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

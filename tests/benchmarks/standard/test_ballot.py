@@ -1,7 +1,5 @@
 """Ballots: who wrote what is hidden, order is by lot, votes come back as shares by type."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Problems built from rows: what is right, what stands in for what, what is left out and counted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

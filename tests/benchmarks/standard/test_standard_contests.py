@@ -3,8 +3,6 @@
 The data is others' and not in the repository: $LOTBENCH_REFERENCE_DATA is the folder that has it.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path
