@@ -56,6 +56,8 @@ def test_who_is_told_nothing_sees_no_turns_and_no_verdict() -> None:
     [
         ("guess", "Drum!", "already tried that, in round 1"),
         ("guess", "a drum; a gong", "a list, not one guess"),
+        ("guess", "gong " * 9, "longer than 8 words. "),
+        ("guess", "锣" * 17, "longer than 16 characters. "),
         ("question", "What is it?", "what, who or how"),
         ("question", "Is it a plant or an animal?", "which of two"),
         ("question", "is it BIG?", "asked that before"),

@@ -6,6 +6,7 @@ clues come.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -139,7 +140,9 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
             text = responses.response(text, *most)
     except Unread as error:
         message = _REASONS.get(error.kind) or _REASONS.get(error.reason)
-        return f"{message or f'That cannot be used: {error.reason}.'} {FREE}"
+        own = r"\2" if words.CJK.search(text) else r"\1"
+        reason = re.sub(r"(\d+ words) or (\d+ characters)", own, error.reason)
+        return f"{message or f'That cannot be used: {reason}.'} {FREE}"
     if name not in ("guess", "response"):
         return None
     for number, past in enumerate(history, 1):

@@ -68,7 +68,7 @@ _HYPHENS = str.maketrans("-‐‑‒–—−·", " " * 8)
 """Hyphens, which stand for a space where a judge is addressed."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
 """What separates words in a count: spaces, characters that join words, and invisible letters."""
-_CHARACTERS = 15
+CHARACTERS = 15
 """The largest mean number of characters of a word: 120 for a guess of eight words."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
 """The end of a sentence within a guess; a dot after a word of up to two letters is allowed ("Dr. No", "St. Nicholas")."""
@@ -134,9 +134,8 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     """
     line = one_line(text, "not_a_phrase")
     # A reply may repeat the frame; of a longer text every rule below would take seconds.
-    limit = most(framed, max_words, max_cjk)
-    if len(text) > 10 * (len(framed) + _CHARACTERS * max_words):
-        raise Unread("not_a_phrase", f"longer than {limit}")
+    if len(text) > 10 * (len(framed) + CHARACTERS * max_words):
+        raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     words = re.sub(r"\s+", " ", _inside(line, framed).strip(_EDGES))
     plain = plain_letters(words, "not_a_phrase", "no word in it")
     if NUMBERING.match(words) or _lists(words):
@@ -148,7 +147,7 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if "?" in words or "？" in words:
         raise Unread("not_a_phrase", "a question, not a guess")
     if too_long(words, max_words, max_cjk):
-        raise Unread("not_a_phrase", f"longer than {limit}")
+        raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     return words
 
 
@@ -182,15 +181,10 @@ def orders(text: str) -> bool:
     return _ORDER.search(letters(text).casefold().translate(_HYPHENS)) is not None
 
 
-def most(text: str, max_words: int, max_cjk: int) -> str:
-    """Return the largest length in the language of a text, as words."""
-    return f"{max_cjk} characters" if CJK.search(text) else f"{max_words} words"
-
-
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
     """Return whether a text has too many words, CJK characters, or characters in all (more than 15 for each allowed word)."""
     words = [word for word in _BETWEEN.split(text) if word]
-    return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
+    return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > CHARACTERS * max_words
 
 
 def _lists(words: str) -> bool:
