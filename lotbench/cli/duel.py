@@ -8,6 +8,7 @@ from pathlib import Path
 from lotbench.cli.evaluate import configuration, interruptible, limits
 from lotbench.errors import UsageError
 from lotbench.report.markdown import visible
+from lotbench.report.trust import in_short
 from lotbench.run import duel as duels
 from lotbench.run import plan
 from lotbench.run.duel import Look
@@ -46,6 +47,10 @@ def duel(parsed: argparse.Namespace) -> None:
         how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
         work = duels.duel(config, parsed.models, _say, watch=note, **how)
     last = interruptible(work)
+    shorts = in_short(reason for place in last.board.places for reason in place.entry.reasons)
+    # A duel that ends early is never complete.
+    if doubts := [short for short in shorts if short != "not complete"]:
+        print(f"not trusted: {', '.join(doubts)}")
     names = " ".join(str(run.path) for run in last.runs)
     print(f"more of it: lotbench compare {names}")
 

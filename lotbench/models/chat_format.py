@@ -29,10 +29,13 @@ FINISHES: dict[str, Finish] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",
+    "model_context_window_exceeded": "length",
     "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "refusal": "content_filter",
 }
-BROKEN = ("error", "insufficient_system_resource")
-"""Finish reasons of OpenRouter and DeepSeek if the server failed while the model wrote."""
+BROKEN = ("error", "insufficient_system_resource", "network_error", "abort")
+"""Finish reasons of OpenRouter, DeepSeek, Z.ai and vLLM if the server failed while the model wrote."""
 PARAMETERS = ("temperature", "top_p", "seed")
 LEAST_KEY = 16
 MAX_ID = 200
@@ -171,7 +174,8 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),
-        finish=FINISHES.get(str(reason).lower(), "other"),
+        # Gemini says `content_filter: RECITATION`.
+        finish=FINISHES.get(str(reason).lower().partition(":")[0], "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
         usage=Usage(

@@ -152,6 +152,19 @@ async def test_an_answer_that_ends_with_an_error_is_none(choice: dict[str, Any])
     await fails(answered(answering(body)), "no chat completion")
 
 
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("model_context_window_exceeded", "length"),
+        ("content_filter: RECITATION", "content_filter"),
+        ("eos", "other"),
+    ],
+)
+async def test_an_answer_that_was_cut_off_is_not_whole(reason: str, finish: str) -> None:
+    body = completion() | {"choices": [{"message": {"content": "The idea is to"}, "finish_reason": reason}]}
+    assert (await reply_to(body)).finish == finish
+
+
 async def test_a_text_longer_than_any_answer_is_cut_and_said(tmp_path: Path) -> None:
     reply = written_and_read(await reply_to(completion("a" * 3_000_000)), tmp_path)
     assert (len(reply.text), reply.finish, reply.sent["cut_from"]) == (1_000_000, "length", 3_000_000)

@@ -113,6 +113,7 @@ def test_the_command_says_what_each_look_came_to(
         assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert "look 1 of 4, 6 samples, level 1.5e-05:" in told and "strong" in told.partition(" beats ")[0]
+    assert "\nnot trusted: judge not checked" in told
     assert main(["duel", "gpt-5", "--out", str(tmp_path)]) == 2
     assert "two or more models" in capsys.readouterr().err
 
