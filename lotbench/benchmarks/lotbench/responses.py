@@ -31,7 +31,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     """
     line = one_line(text, "not_a_response")
     body = _unquoted(re.sub(r"\s+", " ", _LABEL.sub("", line)).strip())
-    plain = plain_letters(body, "not_a_response", "no response in it")
+    plain = plain_letters(body, Unread("not_a_response", "no response in it"))
     if (
         NUMBERING.match(body)
         or ((first := _FIRST.search(body)) and _SECOND.search(body, first.end()))
