@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clot_training.config import Conditions
 from lotbench.benchmarks.standard.oogiri import Language, Type
@@ -56,13 +56,11 @@ class Screened(BaseModel):
     """`safe`, `unsafe`, or the reason why there is no verdict."""
 
 
-class Candidate(BaseModel):
+class Candidate(BaseModel, frozen=True, extra="forbid"):
     """A response that the tuned model wrote to a row under a condition; a line of candidates.jsonl.
 
     The file also has the candidates that were not kept, since the keep rate is counted over its lines.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     row: str

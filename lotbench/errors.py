@@ -55,6 +55,12 @@ class DataError(UsageError):
         super().__init__("\n".join(faults))
 
 
+def refuse_faults(faults: list[str]) -> None:
+    """Raise `DataError` with the faults, if there are any."""
+    if faults:
+        raise DataError(faults)
+
+
 class RunFolderError(UsageError):
     """A run folder is in use by another process, damaged, or belongs to another experiment."""
 

@@ -10,7 +10,7 @@ from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clot_training.config import Config
 from clot_training.data import templates
@@ -28,10 +28,8 @@ MakePolicy: TypeAlias = "Callable[[Config], TransformersPolicy]"
 """A function that loads the model that writes and selects, in the process that uses it."""
 
 
-class Task(BaseModel):
+class Task(BaseModel, frozen=True):
     """A row to explore, with the keywords drawn for it; `truths` are the responses of people to compare with."""
-
-    model_config = ConfigDict(frozen=True)
 
     row: Row
     truths: tuple[str, ...]

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.config.experiment import Limits
-from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.errors import UsageError, at, faults_of, refuse_faults
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.run.loading import Run, planned
@@ -61,8 +61,7 @@ def keep(run: Run, files: Sequence[Path]) -> str:
                 of_whom = f" by {who!r}" if who else "; `who` says which of several people labelled it"
                 faults.append(at(file, number, "row") + f": {name!r} comes twice{of_whom}")
             labels[name, str(who)] = {**row, "who": who}
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     if not labels:
         raise UsageError(f"{', '.join(map(str, files))}: no row has a label yet")
     with run_folder.Folder(run.path) as place:

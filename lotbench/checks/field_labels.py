@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from lotbench.calls import judge_records
 from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
-from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
+from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of, refuse_faults
 from lotbench.harness.judge_validation import played
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.people_agreement import ceiling
@@ -221,6 +221,5 @@ def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]
             labels.setdefault(place, {})[who] = label
         elif label is not None:
             faults.append(at(file, number, "label") + f": true, false or null, not {label!r}")
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     return labels

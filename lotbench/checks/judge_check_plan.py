@@ -14,7 +14,7 @@ from lotbench import benchmarks
 from lotbench.calls.caller import CallStats
 from lotbench.config.experiment import Config
 from lotbench.config.model_names import ModelName
-from lotbench.errors import DataError, UsageError
+from lotbench.errors import UsageError, refuse_faults
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan, recorded
 from lotbench.run.plan import Plan
@@ -212,8 +212,7 @@ def _read_probes(
             every_probe.extend(probes)
             faults += rows.places(file, wrong)
         every_probe.extend(validation.probes(role, [], data)[0])
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     return every_probe
 
 

@@ -14,7 +14,7 @@ from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
-from lotbench.errors import DataError, UsageError
+from lotbench.errors import UsageError, refuse_faults
 from lotbench.harness.planted import PlantedRow
 from lotbench.run import plan
 from lotbench.storage import datasets, jsonl
@@ -49,8 +49,7 @@ def check(parsed: argparse.Namespace) -> None:
     faults, notes = plan.findings(declared, settings, folder)
     for note in notes:
         print(f"note: {note}")
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     print(f"{folder}: {len(datasets.lines(folder))} samples, no faults")
 
 

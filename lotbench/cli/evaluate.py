@@ -17,7 +17,7 @@ from lotbench.cli.lines import command, wrapped
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
-from lotbench.errors import DataError, RunFolderError, UsageError
+from lotbench.errors import RunFolderError, UsageError, refuse_faults
 from lotbench.report import bounds, trust
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
@@ -76,8 +76,7 @@ def _refuse_faulty_data(run_config: Config) -> None:
     folder = data_folder(asked.data, declared.data_set)
     if folder not in data_sets():
         settings = config.validate(declared.Settings, asked.settings, prefix="settings.")
-        if faults := plan.findings(declared, settings, folder)[0]:
-            raise DataError(faults)
+        refuse_faults(plan.findings(declared, settings, folder)[0])
 
 
 def configuration(

@@ -16,7 +16,7 @@ from string import ascii_uppercase
 from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, Field, FiniteFloat
 
 from lotbench.metrics.bradley_terry import Rating, Votes, ratings
 from lotbench.metrics.intervals import Floats, bounded, divided
@@ -56,10 +56,8 @@ class Scored(FrozenModel):
     value: FiniteFloat | None
 
 
-class Names(BaseModel):
+class Names(BaseModel, frozen=True, extra="allow"):
     """The key file of a ballot: the model of each response, by item and letter, and the scores of the runs, by model."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
     models: dict[str, dict[str, str]]
     scores: dict[str, Scored] = {}
@@ -73,13 +71,11 @@ class Vote(FrozenModel):
     letters: tuple[str, ...]
 
 
-class Task(BaseModel):
+class Task(BaseModel, frozen=True, extra="ignore"):
     """The part of a sample that people see before they vote; shares of the votes are counted by `type`.
 
     `image` is the path of the picture, relative to the data set.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     type: str
     language: str

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, StringConstraints
 
 Text: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
 Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
-class SampleRow(BaseModel):
+class SampleRow(BaseModel, frozen=True, extra="forbid"):
     """A line of samples.jsonl."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Id
     writer: str = ""

@@ -13,7 +13,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, Strict, ValidationError
 
 from lotbench.errors import Unread, faults_of
 from lotbench.types import JSON, Answer, Reply, Verdict
@@ -44,10 +44,8 @@ _DECLINED = re.compile(
 _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, "否": False}
 
 
-class Form(BaseModel):
+class Form(BaseModel, extra="ignore", frozen=True):
     """The fields of a reply, as a pydantic class; the JSON schema and the example in prompts are made from it."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def prose(limit: int, about: str = "...") -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, model_validator
+from pydantic import BaseModel, Field, FiniteFloat, Strict, model_validator
 
 from lotbench.config.experiment import validate
 from lotbench.errors import RunFolderError, UsageError
@@ -20,8 +20,8 @@ from lotbench.storage.jsonl import rows
 from lotbench.types import RUN_SCHEMA
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
+class _Shape(BaseModel, extra="allow", strict=True):
+    """A table of a file; it may have further fields."""
 
 
 class _Recorded(_Shape):
@@ -113,8 +113,7 @@ class _Group(_Shape):
     kappa: _Rate
 
 
-class _Stratum(_Shape):
-    model_config = ConfigDict(extra="forbid")
+class _Stratum(_Shape, extra="forbid"):
     accepted: bool
     size: Count
     labelled: Count

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.config.experiment import digest
-from lotbench.errors import DataError, UsageError, among, at, faults_of
+from lotbench.errors import DataError, UsageError, among, at, faults_of, refuse_faults
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.regular_file import read_text
 from lotbench.storage.jsonl import rows, tables
@@ -164,8 +164,7 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
         yield sample
     if not seen and not faults:
         faults.append(f"{path}: no samples")
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
 
 
 def lines(folder: Path) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from lotbench.config.experiment import digest, read_toml, validate
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import UsageError, at, refuse_faults
 from lotbench.storage import jsonl
 from lotbench.storage.datasets import data_folder, shipped
 from lotbench.types import FrozenModel
@@ -111,7 +111,6 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
     faults: list[str] = []
     for name, model in there.items():
         rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     whole = {name: [row.model_dump(mode="json") for _, row in pairs] for name, pairs in rows.items()}
     return JudgeSet(folder, about, rows, digest(whole))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import UsageError, at, refuse_faults
 from lotbench.storage.importers.published import Files
 
 NO_VALUE = ("", "-", "–", "n/a")
@@ -32,8 +32,7 @@ def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
         cells = [(line, row[model].strip(), row[column].strip()) for line, row in rows]
         if column != model and any(_number(text) is not None for _, _, text in cells):
             table[column] = _column(path, column, cells, faults)
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     if not table:
         raise UsageError(f"{path}: needs a header, a column of models, and one or more columns of numbers")
     return table

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from lotbench.errors import DataError
 from lotbench.harness.benchmark import Benchmark
@@ -26,7 +26,7 @@ PLACES = frozenset({"id", "image"})
 """Fields of a sample that no decision may change: a decision could otherwise name any file as the picture."""
 
 
-class Decision(BaseModel):
+class Decision(BaseModel, frozen=True, extra="ignore"):
     """A person's decision about a proposal: one line of the file that `lotbench data review` writes.
 
     Attributes:
@@ -34,8 +34,6 @@ class Decision(BaseModel):
         changes: New values of the sample's fields, by name.
         by: The person.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     sample: str
     decision: Literal["accept", "edit", "reject"]

@@ -1,7 +1,5 @@
 """Room for connections: the limit on open files is read, and raised or gone by, before the first call."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """The door to embeddings: each text embedded once, and made again only where it must be; slow with weights."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from hashlib import sha256

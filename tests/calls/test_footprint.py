@@ -1,7 +1,5 @@
 """Energy and CO2e: sums of ranges by role, and null where nothing is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from lotbench.calls import footprint as module

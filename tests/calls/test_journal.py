@@ -1,7 +1,5 @@
 """The call journal: what is in it survives, what is torn is cut, and nothing is asked twice."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

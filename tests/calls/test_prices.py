@@ -1,7 +1,5 @@
 """Prices: a table of one's own, then the list prices of genai-prices as they stand on a day, and nothing invented."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The store: an entry depends on all that it depends on, and is whole or not there."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page on adding a benchmark shows one that is found, played, scored, resumed and told like any other."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import MISSING, fields
 from pathlib import Path

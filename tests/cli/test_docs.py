@@ -3,8 +3,6 @@
 `LOTBENCH_GOLDEN=write` (`make golden`) writes the generated pages anew.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json

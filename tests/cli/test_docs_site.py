@@ -1,7 +1,5 @@
 """The site of docs/: it is built without a warning, every link in it leads somewhere, and its search finds the game."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The house keeps its shape: what lies where (`make check` holds the imports)."""
 
-from __future__ import annotations
-
 import pytest
 
 from lotbench import benchmarks

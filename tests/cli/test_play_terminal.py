@@ -1,7 +1,5 @@
 """A person's game at the terminal: the same as on the page, and nothing that a model wrote steers the terminal."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import threading

@@ -1,7 +1,5 @@
 """Every command of the README runs, in its order, against a fake server that stands where each provider does."""
 
-from __future__ import annotations
-
 import asyncio
 import glob
 import io

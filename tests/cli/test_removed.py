@@ -1,7 +1,5 @@
 """A command or flag that is gone ends with exit code 2 and says what to do instead."""
 
-from __future__ import annotations
-
 import pytest
 
 import clot_training.cli

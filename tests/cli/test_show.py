@@ -1,7 +1,5 @@
 """`lotbench show` prints the prompts of a benchmark as a configuration has them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`lotbench --help` is instant: nothing heavy is imported before a command runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

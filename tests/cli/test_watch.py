@@ -1,7 +1,5 @@
 """`lotbench watch`: a game told again by the lists of its sample, and a live one printed as it goes."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

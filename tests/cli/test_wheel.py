@@ -1,7 +1,5 @@
 """The built wheel is all that a run needs: installed alone, elsewhere, it plays the starter set."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -4,8 +4,6 @@ Names of settings, JSON keys and code keep theirs, and are written as code. docs
 the statistics and the judges, docs/development.md for those who write code, and CHANGELOG.md tells of old names.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

@@ -1,7 +1,5 @@
 """The environment: games stepped from outside are the games of a run, whatever is done to them on the way."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

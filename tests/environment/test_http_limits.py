@@ -1,7 +1,5 @@
 """The limits of `lotbench serve`, over real sockets: who is shown out, and who never is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

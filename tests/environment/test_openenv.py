@@ -1,7 +1,5 @@
 """The OpenEnv door: what a client is shown and what not, games left and taken up; and the released package, in a slow test."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

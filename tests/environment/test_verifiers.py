@@ -1,7 +1,5 @@
 """The package for verifiers, under examples/: the released verifiers plays games at a server, in an environment of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The OpenAI chat format: what goes out, what is read of what comes back, what a refusal teaches."""
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The places of an endpoint: fewer after a sign of crowding, won back by replies, and nobody left waiting."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

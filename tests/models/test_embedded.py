@@ -1,7 +1,5 @@
 """The embedded model: what is said when a part is missing, and real weights behind a real server."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Servers that send what none should: bombs, other hosts, numbers that are none, our own key."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import gzip

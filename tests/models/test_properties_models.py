@@ -1,7 +1,5 @@
 """Whatever arrives from outside, the model rooms make a reply, a refusal or a known error of it, never a surprise."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

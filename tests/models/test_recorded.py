@@ -1,7 +1,5 @@
 """Recorded replies and a person as models."""
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import json

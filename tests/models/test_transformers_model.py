@@ -1,7 +1,5 @@
 """Transformers models in this process, with weights made here: two that learnt two replies, and one at random."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """A model is what an address serves under an id, and run.json says which address that was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

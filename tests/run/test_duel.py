@@ -1,7 +1,5 @@
 """A duel: four looks at most at the same samples in a private order, and ordinary runs that are left of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace

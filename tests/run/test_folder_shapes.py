@@ -1,7 +1,5 @@
 """Run folders and files that somebody else wrote: refused by file and field, never with a traceback."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

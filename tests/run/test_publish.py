@@ -1,7 +1,5 @@
 """What may be published of a run on samples that nobody else has: its summary, and the digest of the data set."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

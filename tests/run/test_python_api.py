@@ -1,7 +1,5 @@
 """lotbench as a notebook uses it: own models as callables and chat models, runs read back, errors that say where."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

@@ -1,7 +1,5 @@
 """Whoever only reads a run leaves it as it is; nothing is written through a link; what cannot be written is read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """A run is read with what its folder carries, whatever became of settings, fields and data sets since."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

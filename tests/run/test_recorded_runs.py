@@ -1,7 +1,5 @@
 """Recorded runs are scored and gone on with as they were (tests/recorded.py)."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A run that was stopped, killed or half failed goes on to the same end, and pays for nothing twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

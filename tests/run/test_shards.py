@@ -1,7 +1,5 @@
 """A run in several processes: whatever their number, one result, one journal, and a kill loses nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.errors import DataError, faults_of
+from lotbench.errors import faults_of, refuse_faults
 from lotbench.harness.published import Source
 
 CDID = {
@@ -36,6 +36,5 @@ def published(source: Source) -> list[Item]:
             items.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
         except ValidationError as error:
             faults += faults_of(error, source.path, line, field=lambda name: named.get(name, name))
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     return items

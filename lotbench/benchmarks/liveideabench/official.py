@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.errors import DataError, at
+from lotbench.errors import at, refuse_faults
 from lotbench.harness.published import Source
 
 UNKNOWN = "without a category"
@@ -37,8 +37,7 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
             by_word[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
         except ValueError as error:
             faults.append(at(source.path / name, line, "similarity_score") + f": {error}")
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     return by_word
 
 

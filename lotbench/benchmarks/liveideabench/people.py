@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
@@ -21,13 +21,11 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
 
-class Label(BaseModel):
+class Label(BaseModel, frozen=True, extra="ignore"):
     """One person's scores of one idea, 1 to 10; None for a dimension that the person left out.
 
     `row` is the name of the idea; see `name`.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     row: str
     who: str = ""

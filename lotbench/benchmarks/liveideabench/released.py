@@ -20,7 +20,8 @@ from lotbench.benchmarks.liveideabench.candidate import length
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, whole
 from lotbench.benchmarks.liveideabench.score import PERCENTILE
 from lotbench.benchmarks.liveideabench.settings import VERSIONS
-from lotbench.errors import DataError, at
+from lotbench.errors import DataError, at, refuse_faults
+from lotbench.harness.episode import remark
 from lotbench.harness.published import Source
 from lotbench.types import JSON
 
@@ -100,8 +101,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
         scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
         fluency = _number(row.get("flue"))
         idea.critiques.append(Critique(row["critic_model"].strip(), analysis, scores, fluency))
-    if faults:
-        raise DataError(faults)
+    refuse_faults(faults)
     return version, {
         model: {word: [*ideas.values()] for word, ideas in words.items()} for model, words in models.items()
     }
@@ -222,5 +222,4 @@ def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
 
 
 def _step(step: str, number: int, role: str, draw: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    place: dict[str, JSON] = {"step": step, "round": number, "role": role, "draw": draw}
-    return place | {"call": None, "value": dict(value), "seconds": 0.0}
+    return remark(step, number, value) | {"role": role, "draw": draw}

@@ -28,11 +28,6 @@ FEWEST = 8
 """The fewest keywords whose values bound a percentile: a bootstrap of five covers 85 %."""
 
 
-def average(dimensions: Mapping[str, float]) -> float:
-    """Return the mean of the dimensions, flexibility included (v1, Table S.3: four; v2: five)."""
-    return fmean(dimensions.values())
-
-
 def grade(episode: KeywordEpisode) -> Score:
     """Return the score of one episode: the composite, which is the mean of the judged dimensions and fluency.
 

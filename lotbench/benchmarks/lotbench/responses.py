@@ -43,7 +43,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     if len(line) > 10 * CHARACTERS * max_words:
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")
     body = _unquoted(re.sub(r"\s+", " ", _LABEL.sub("", line)).strip())
-    plain = plain_letters(body, "not_a_response", "no response in it")
+    plain = plain_letters(body, Unread("not_a_response", "no response in it"))
     if (
         NUMBERING.match(body)
         or ((first := _FIRST.search(body)) and _SECOND.search(body, first.end()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.harness.sample_row import SampleRow, Text
@@ -43,13 +43,11 @@ class Fixed(FrozenModel):
     """The conclusion that a reader must draw (Eq. 4)."""
 
 
-class Votes(BaseModel):
+class Votes(BaseModel, frozen=True, extra="forbid"):
     """People's votes on a response: `n` ratings from 1 to 3 with their `mean`, or `n` likes with the mean None.
 
     `low` is the lower end of the 95 % interval of the mean, or of the number of likes.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     n: int = Field(ge=0)
     mean: float | None = Field(default=None, ge=1, le=3)

@@ -137,7 +137,7 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if len(text) > 10 * (len(framed) + CHARACTERS * max_words):
         raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     words = re.sub(r"\s+", " ", _inside(line, framed).strip(_EDGES))
-    plain = plain_letters(words, "not_a_phrase", "no word in it")
+    plain = plain_letters(words, Unread("not_a_phrase", "no word in it"))
     if NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one guess")
     if _MARKUP.search(plain) or orders(words):
@@ -159,17 +159,17 @@ def one_line(text: str, kind: str) -> str:
     return lines[0] if lines else ""
 
 
-def plain_letters(text: str, kind: str, empty: str) -> str:
+def plain_letters(text: str, wordless: Unread) -> str:
     """Return a text with plain letters, see `letters`.
 
     Raises:
-        Unread: Of this kind: the text has control characters, or no word but the mask (the reason is then `empty`).
+        Unread: The text has no word but the mask (`wordless`), or it has control characters (of the same kind).
     """
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in text):
-        raise Unread(kind, "holds characters that steer a terminal or a page")
+        raise Unread(wordless.kind, "holds characters that steer a terminal or a page")
     plain = letters(text)
     if not re.search(r"\w", text) or re.search(r"\bMASK\b", plain):
-        raise Unread(kind, empty)
+        raise wordless
     return plain
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
@@ -27,10 +27,8 @@ Arguments: TypeAlias = Mapping[str, Mapping[str, str]]
 ARGUMENT = 400
 
 
-class Strict(Form):
+class Strict(Form, extra="forbid"):
     """The base of the schemas that refuse a reply with unknown fields."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 @cache

@@ -5,10 +5,10 @@ This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.rinobench import candidate, judge
-from lotbench.benchmarks.rinobench.lints import lints
+from lotbench.benchmarks.rinobench.construction.papers import leak
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, metrics, primary_metric
@@ -16,6 +16,7 @@ from lotbench.benchmarks.rinobench.sections import across, sections
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Role
+from lotbench.harness.data_findings import Finding
 from lotbench.types import Sampling
 
 ROLES = {
@@ -37,6 +38,19 @@ def calls(settings: Settings) -> Mapping[str, int]:
     """
     judging = 5 + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})
+
+
+def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Return a finding for each number in a text that may reveal the gold score (Sec. 4.1.1); ideas have no pictures."""
+    return [
+        Finding(item.id, field, f"may give the score away: {number!r}")
+        for item in items
+        for field, text in (
+            ("research_idea", item.research_idea.text()),
+            ("novelty_reasoning", item.novelty_reasoning),
+        )
+        if (number := leak(text))
+    ]
 
 
 benchmark = Benchmark(

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.errors import DataError, UsageError, at, faults_of, refuse_faults
 from lotbench.harness.published import Source
 from lotbench.regular_file import read_bytes
 from lotbench.storage import atomic_write
@@ -57,8 +57,7 @@ class Files:
                 samples.append(make(f"{self.path.stem}-{number:04}", row))
             except ValidationError as error:
                 faults += faults_of(error, f"{self.path}: row {number}")
-        if faults:
-            raise DataError(faults)
+        refuse_faults(faults)
         return samples
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:

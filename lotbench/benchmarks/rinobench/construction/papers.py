@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.harness.published import Source
@@ -54,10 +54,8 @@ def _one_or_many(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-class Cited(BaseModel):
+class Cited(BaseModel, frozen=True, extra="ignore"):
     """A work that a paper cites, with the titles of the sections that cite it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: Text
     abstract: str | None = None
@@ -65,10 +63,8 @@ class Cited(BaseModel):
     sections: Annotated[tuple[str, ...], BeforeValidator(_one_or_many)] = ()
 
 
-class Reply(BaseModel):
+class Reply(BaseModel, frozen=True, extra="ignore"):
     """A reply to a paper on OpenReview: a review, a comment or a decision."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     content: Mapping[str, Any] = Field(default_factory=dict)
 
@@ -82,10 +78,8 @@ class Reply(BaseModel):
         return "\n".join(f"{name}: {value}" for name, value in texts.items() if value)
 
 
-class Paper(BaseModel, NoPicture):
+class Paper(BaseModel, NoPicture, frozen=True, extra="ignore"):
     """A submission in OpenReview's format, with the works it cites."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,58}$")]
     title: Text

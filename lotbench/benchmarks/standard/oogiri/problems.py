@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
 from lotbench.types import FrozenModel
@@ -57,11 +57,9 @@ class Option(FrozenModel):
         return self.ratings.mean - 1 if self.ratings else math.log2(1 + (self.star or 0))
 
 
-class Problem(BaseModel):
+# Earlier runs have a field more, which counts the problems that could not be built.
+class Problem(BaseModel, frozen=True, extra="ignore"):
     """One problem, as a sample. The right options come first, ranked ones from best to worst."""
-
-    # Earlier runs have a field more, which counts the problems that could not be built.
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
     language: Language

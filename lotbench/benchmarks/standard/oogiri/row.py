@@ -10,7 +10,7 @@ import hashlib
 import math
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from lotbench.types import FrozenModel
 
@@ -45,14 +45,12 @@ class Ratings(FrozenModel):
         return math.sqrt(squares / (self.n - 1) / self.n)
 
 
-class Row(BaseModel):
+class Row(BaseModel, frozen=True, extra="ignore"):
     """One response; a line of samples.jsonl in a data set of Oogiri rows.
 
     `group` names the picture or question that the response answers; all rows of a group are on one side of the split.
     `star` counts likes; 22 % of the rows of Oogiri-GO have none.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str = Field(min_length=1)
     type: Type
