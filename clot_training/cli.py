@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from clot_training.config import load
     from lotbench.errors import LotbenchError
     from lotbench.models.transformers.loading import prepare_libraries
+    from lotbench.report.markdown import visible
     from lotbench.storage.datasets import config_file
 
     prepare_libraries()
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sets = (part for pair in parsed.sets for part in ("--set", pair))
             lines.append(f"next: clot {shlex.join((NEXT[parsed.step], '--config', parsed.config, *sets))}")
     except LotbenchError as error:
-        print(f"clot: {error}", file=sys.stderr)
+        print(f"clot: {visible(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("clot: interrupted; the same command goes on", file=sys.stderr)
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if (fault := _file_fault(error)) is None:
             raise
-        print(f"clot: {fault}; the same command goes on", file=sys.stderr)
+        print(f"clot: {visible(fault)}; the same command goes on", file=sys.stderr)
         return 2
     if os.environ.get("RANK", "0") == "0":
         print("\n".join(lines))

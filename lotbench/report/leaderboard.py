@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from lotbench.config.experiment import differences
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, shape_errors
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.primary_metric import PrimaryMetric, mean_score
@@ -235,6 +236,7 @@ def board(entries: Sequence[Entry]) -> Board:
 
     Raises:
         UsageError: Two runs differ in conditions, with a line for each difference; or the runs have no metric or sample in common.
+        RunFolderError: A run's traces have another shape than its benchmark writes.
     """
     # The relation is not transitive (`may_differ`), so each pair is checked.
     for member, other in combinations(entries, 2):
@@ -278,13 +280,13 @@ def values(ranking: Board) -> dict[str, float]:
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
     def pair(name: str, other: str) -> tuple[str, str, Difference]:
-        own = entries[name]
-        ahead = compare.of_primary_metrics(own.metric, entries[other].metric, own.most_fpr)
-        if (ahead.mean or 0.0) >= 0:
-            return name, other, ahead
-        # On the samples that these two share, the order may differ from that on the samples that all share.
-        better = entries[other]
-        return other, name, compare.of_primary_metrics(better.metric, own.metric, better.most_fpr)
+        own, better = entries[name], entries[other]
+        with shape_errors(Path(own.name), Path(better.name)):
+            ahead = compare.of_primary_metrics(own.metric, better.metric, own.most_fpr)
+            if (ahead.mean or 0.0) >= 0:
+                return name, other, ahead
+            # On the samples that these two share, the order may differ from that on the samples that all share.
+            return other, name, compare.of_primary_metrics(better.metric, own.metric, better.most_fpr)
 
     triples = [pair(name, other) for name, other in combinations(order, 2)]
     ps = [1.0 if difference.p is None else difference.p for *_, difference in triples]

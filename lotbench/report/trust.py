@@ -160,7 +160,7 @@ class Case:
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen; see `run.plan.Plan`.
         seed: The seed of their draw.
-        data: The data set, if it is not a shipped one.
+        own: The folders of `samples` and `prompts`, if they are not the shipped ones.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
@@ -182,7 +182,7 @@ class Case:
     whole: int | None = None
     hand_picked: bool = False
     seed: int = 0
-    data: str = ""
+    own: Mapping[str, str] = field(default_factory=dict)
     unanswered: int = 0
     covered: int | None = None
     missing: int = 0
@@ -230,19 +230,14 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
-    if case.seed and case.samples < (case.whole or 0):
-        notes.append(
-            f"The {case.samples} samples are the draw of seed {case.seed}; another seed draws others."
-        )
+    if case.seed:
+        notes.append(f"Drawn with seed {case.seed}: another seed draws other samples or tasks.")
     for role, (unread, broken, replies) in case.unread.items():
         if broken > MOST_UNANSWERED * replies and unread <= MOST_UNREAD * replies:
             notes.append(
                 f"{broken} of the {replies} replies of the {role} could not be read or broke a rule of the task."
             )
-    if case.data:
-        notes.append(
-            f"The data set is not lotbench's ({case.data}): nothing shows how its samples were chosen."
-        )
+    notes += [f"The {what} are not lotbench's ({place})." for what, place in case.own.items() if place]
     if case.seen is None:
         notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
     for check in case.checks:
@@ -267,8 +262,9 @@ def _players(case: Case) -> Iterator[str]:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
     if "file" in case.candidate.kinds:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
-    if len(case.candidate.answered) > 1:
-        yield f"the candidate answered under several ids, so it is not one model ({', '.join(case.candidate.answered)})"
+    # A reply without an id has the configured name.
+    if len(ids := sorted({*case.candidate.answered} - {*case.candidate.asked})) > 1:
+        yield f"the candidate answered under several ids, so it is not one model ({', '.join(ids)})"
     for role, (unread, _, replies) in case.unread.items():
         if unread > MOST_UNREAD * replies:
             yield (

@@ -200,7 +200,7 @@ def _select_data(
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen_ids(benchmark, candidate, chosen),
-        "own_data": not datasets.is_shipped(folder, items),
+        "own_data": folder not in datasets.data_sets(),
         "hand_picked": bool(experiment.samples)
         and len(chosen) < len(pool)
         and {sample.id for sample in chosen} != {sample.id for sample in draw((), len(chosen))},

@@ -18,7 +18,7 @@ from lotbench.config.experiment import Experiment, digest, validate
 from lotbench.config.model_names import Names, address
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
-from lotbench.run.folder_shapes import read_run_json, read_samples, read_summary
+from lotbench.run.folder_shapes import read_run_json, read_samples
 from lotbench.run.plan import Plan
 from lotbench.storage import datasets, export, run_folder
 from lotbench.storage.jsonl import rows, tables
@@ -151,7 +151,7 @@ def refuse_changed(plan: Plan, run: Path) -> None:
             have no recorded digest, or lie outside the data set; all are listed.
     """
     began, version = read_run_json(run).get("version"), plan.benchmark.version
-    if began != version and not read_summary(run).get("complete"):
+    if began != version:
         raise RunFolderError(
             f"{run}: was begun with version {began} of {plan.benchmark.name}, this lotbench has {version}: begin a new run"
         )

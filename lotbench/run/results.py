@@ -24,7 +24,7 @@ from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
-from lotbench.config.model_names import ModelName, Servers, identity, parse
+from lotbench.config.model_names import ModelName, Servers, base_model, identity, parse
 from lotbench.errors import DataError, RunFolderError, UsageError, shape_errors
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
@@ -307,7 +307,10 @@ def _case(
         whole=plan.of,
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
-        data=plan.experiment.data if plan.own_data else "",
+        own={
+            "samples": plan.experiment.data if plan.own_data else "",
+            "prompts": plan.experiment.prompts,
+        },
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],
@@ -331,12 +334,13 @@ def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:
 
 
 def _twins(totals: Totals, names: Mapping[str, Sequence[ModelName]]) -> list[str]:
-    """Return a sentence for each two models of a role that answered under one id, such as an alias and a dated name."""
+    """Return a sentence for each two models of a role that answered as one base model, such as an alias and a dated name."""
+    bases = {role: [set(map(base_model, ids)) for ids in by_index] for role, by_index in totals.ids().items()}
     return [
-        f"{names[role][first].text} and {names[role][other].text} are one model ({model_id})"
-        for role, by_index in totals.ids().items()
+        f"{names[role][first].text} and {names[role][other].text} are one model ({model})"
+        for role, by_index in bases.items()
         for first, other in combinations(range(len(by_index)), 2)
-        for model_id in set(by_index[first]) & set(by_index[other])
+        for model in by_index[first] & by_index[other]
         if names[role][first] != names[role][other]
     ]
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
@@ -25,7 +25,7 @@ Whether the key text `is` it (as `head`, only up to the first noun), is `linked`
 """
 KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
 """The facts of which a key text has one at most."""
-LONGEST = 300
+LONGEST = 150
 """The longest question that is read, in characters; the game takes no longer one."""
 _OPENING = re.compile(
     r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may)(?:nt)? (?P<subject>it|they|(?<=is )this|he|she"
@@ -106,6 +106,8 @@ def about(key: str) -> Facts | None:
     return _facts().get(key)
 
 
+# Each page of a player asks this of all key texts for each question so far.
+@lru_cache(maxsize=20_000)
 def truth(key: str, question: str) -> bool | None:
     """Return what the facts about a key text say of a question; None if they do not decide it.
 

@@ -235,11 +235,11 @@ def test_a_rate_of_few_labels_is_remarked_where_trust_takes_no_upper_end() -> No
 
 def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(samples=60, whole=105, seed=3)) == (
-        "The 60 samples are the draw of seed 3; another seed draws others.",
+        "Drawn with seed 3: another seed draws other samples or tasks.",
     )
-    assert remarks(case(unread={"candidate": (0, 6, 108)}, data="d/mine")) == (
+    assert remarks(case(unread={"candidate": (0, 6, 108)}, own={"samples": "d/mine", "prompts": ""})) == (
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
-        "The data set is not lotbench's (d/mine): nothing shows how its samples were chosen.",
+        "The samples are not lotbench's (d/mine).",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",

@@ -104,7 +104,7 @@ KeywordEpisode: TypeAlias = Episode[Item, Settings]
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """Return the settings and the models of a run by role, with a panel in an order that depends on seed and candidate.
 
-    The panel has neither the candidate nor, as `exclude` says, its siblings. The setting `judges` is lowered to the size
+    The panel has neither the candidate nor, as `exclude` says, models of its maker. The setting `judges` is lowered to the size
     of the panel. The setting `panel` is emptied if it is not the id of the named judges. Judges are sorted by a digest with
     their names, so the order in which they were named does not matter.
 

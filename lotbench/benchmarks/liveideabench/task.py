@@ -52,7 +52,7 @@ def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequ
 
 benchmark = Benchmark(
     name="liveideabench",
-    version="5",
+    version="6",
     about="have scientific ideas on one keyword, to be judged by a panel",
     roles=ROLES,
     Settings=Settings,
