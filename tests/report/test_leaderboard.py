@@ -53,6 +53,17 @@ def section(made: Board, title: str) -> Section:
     return found
 
 
+def test_traces_of_another_shape_are_named_in_a_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One folder whose repeats name two pictures for a sample took the whole home page away."""
+
+    def pair(*compared: object) -> None:
+        raise ValueError("shape-mismatch for sum")
+
+    monkeypatch.setattr("lotbench.metrics.compare.of_primary_metrics", pair)
+    with pytest.raises(RunFolderError, match=r"run-2/traces\.jsonl or run-1/traces\.jsonl: .*shape-mismatch"):
+        board(THREE[:2])
+
+
 def test_a_samples_value_is_the_mean_of_its_scored_episodes() -> None:
     failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
     half = replace(won("a", 2, 1), score=Score(0.5))
