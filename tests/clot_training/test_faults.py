@@ -83,7 +83,6 @@ def test_an_error_in_reading_is_no_full_disk(said: str) -> None:
     assert not LIBRARIES.search(said)
 
 
-@pytest.mark.slow
 def test_an_error_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "clot.toml").write_text('"\\u001b]0;pwn\\u0007" = 1', encoding="utf-8")
     assert main(["instructions", "--config", str(tmp_path / "clot.toml")]) == 2
@@ -91,6 +90,7 @@ def test_an_error_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "pwn" in told and "\x1b" not in told
 
 
+@pytest.mark.slow
 def test_a_non_folder_ends_a_step_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = configured(tmp_path)
     (tmp_path / "out").write_text("")
