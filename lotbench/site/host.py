@@ -36,6 +36,8 @@ SEEN = "The player saw the answer and says no."
 """The reason in the record of a guess that the player took back when the answer was shown."""
 ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
+SAME = 0.995
+"""The similarity of two phrases of the same stems."""
 MORE = 2
 """The maximum number of further words in a guess that contains a phrase of the lists."""
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
@@ -85,7 +87,8 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
         (text, counts, why) for counts, of in ((False, refused), (True, right)) for text, why in of.items()
     ]
     best, counts, why = max((alike(guess, text), counts, why) for text, counts, why in texts)
-    if best >= ALIKE:
+    # A waiter is no slip of water.
+    if best >= (SAME if nouns.is_noun(guess) else ALIKE):
         return counts, why
     # A milk bath is a bath: a phrase with the last word of the guess goes before the others.
     last = [*_stems(guess)][-1:]
@@ -128,7 +131,7 @@ def alike(text: str, other: str) -> float:
     """
     first, second = words.same(text), words.same(other)
     if stems(text) == stems(other):
-        return 1.0 if first == second else 0.995
+        return 1.0 if first == second else SAME
     # In a short word, one letter makes another word.
     if min(len(first), len(second)) < 5:
         return 0.0

@@ -33,6 +33,11 @@ def is_other_kind(key: str, guess: str, accepted: Iterable[str]) -> bool:
     return bool(named) and named <= other_rows(key, accepted)
 
 
+def is_noun(text: str) -> bool:
+    """Return whether a text is one of the nouns."""
+    return bool(_rows().get(words.same(text)))
+
+
 def other_rows(key: str, accepted: Iterable[str]) -> frozenset[str]:
     """Return the rows with nouns for other kinds of things than a key text; empty if there are no facts about it.
 

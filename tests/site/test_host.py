@@ -123,6 +123,9 @@ def test_each_english_easy_sample_has_likely_guesses_of_both_kinds_and_none_of_b
     men = [("lot-0042", "butler"), ("lot-0042", "father"), ("lot-0050", "grandma"), ("lot-0031", "customer")]
     assert {verdict(EASY[name], guess)[0] for name, guess in men} == {False}, "tapping her foot"
     assert {verdict(EASY["lot-0017"], guess)[0] for guess in ("donkey milk bath", "bath of lava")} == {True}
+    # Other nouns with most letters of an accepted one were typing errors.
+    slips = [("lot-0017", "waiter"), ("lot-0016", "feather"), ("lot-0013", "river"), ("lot-0002", "tablet")]
+    assert not any(verdict(EASY[name], guess)[0] for name, guess in slips)
 
 
 def test_each_easy_sample_has_facts_in_known_words_and_questions_to_pick() -> None:

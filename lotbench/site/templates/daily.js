@@ -8,11 +8,13 @@ const slipped = (text) => text.length < 5 ? [] : [...text].map((_, place, every)
 function unmasked(key, text) {
   return new TextDecoder().decode(Uint8Array.from(atob(text), (one, place) => one.charCodeAt(0) ^ key.charCodeAt(place % key.length)));
 }
+// Pages with other games may be on the same host.
+const RECORD = `lotbench ${told.games.map((one) => one.id).join(" ")}`;
 function remembered() {
-  try { return JSON.parse(localStorage.getItem("lotbench") ?? "{}"); } catch { return {}; }
+  try { return Object(JSON.parse(localStorage.getItem(RECORD))); } catch { return {}; }
 }
 function remember(kept) {
-  try { localStorage.setItem("lotbench", JSON.stringify(kept)); } catch { /* The browser keeps nothing: the game goes on. */ }
+  try { localStorage.setItem(RECORD, JSON.stringify(kept)); } catch { /* The browser keeps nothing: the game goes on. */ }
 }
 const today = () => Math.floor((Date.now() - Date.parse(told.first)) / DAY) + 1;
 
@@ -26,12 +28,15 @@ function verdict(game, guess) {
   if (wrong.has(parts[0])) return false;
   // Two phrases differ by a letter if they are alike without one each.
   const slips = new Set([...right].flatMap((text) => [text, ...slipped(text)]));
-  if (slips.has(parts[0]) || slipped(parts[0]).some((text) => slips.has(text))) return true;
+  // A waiter is no slip of water.
+  const isNoun = (rows.get(bare(guess)) ?? []).length > 0;
+  if (!isNoun && (slips.has(parts[0]) || slipped(parts[0]).some((text) => slips.has(text)))) return true;
   // A milk bath is a bath: phrases with the last word of the guess go before the others.
   for (const some of [parts.filter((text) => parts[0].endsWith(text)), parts])
     for (const [list, counts] of [[wrong, false], [right, true]]) if (some.some((text) => list.has(text))) return counts;
   return inScene(guess) || isOtherKind(guess) ? false : null;
 }
+const bare = (guess) => simple(guess).join(" ").replace(/^(an?|the) /, "");
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 
 // Common nouns by their rows, and words without a row that say nothing, as in site/nouns.py.
@@ -39,7 +44,7 @@ const rows = new Map(told.plain.map((word) => [word, []]));
 told.nouns.forEach((nouns, row) => nouns.forEach((noun) => new Set([noun, `${noun}s`, `${noun}es`, noun.replace(/y$/, "ies")]).forEach((form) => rows.set(form, [...rows.get(form) ?? [], row]))));
 // Whether all words of a guess are nouns for other kinds of things than the answer.
 function isOtherKind(guess) {
-  const same = simple(guess).join(" ").replace(/^(an?|the) /, ""), [space, named] = [/\p{Script=Han}/u.test(same) ? "" : " ", []];
+  const same = bare(guess), [space, named] = [/\p{Script=Han}/u.test(same) ? "" : " ", []];
   for (let left = same.split(space); left.length;) {
     const size = [4, 3, 2, 1].find((most) => rows.has(left.slice(0, most).join(space))) ?? 1;
     named.push(...rows.get(left.slice(0, size).join(space)) ?? [-1]);
@@ -64,7 +69,8 @@ function begin(which) {
   all("#said > li:not(.rules)").forEach((one) => one.remove());
   at("told").textContent = "";
   const kept = remembered();
-  for (const one of kept.games?.[number]?.tries ?? []) {
+  const before = kept.games?.[number]?.tries;
+  for (const one of Array.isArray(before) ? before : []) {
     took(one.guess, one.counts, one.own, false);
     tries[tries.length - 1].looked = one.looked;
     if (one.asked !== undefined) asks(one.asked, false);
@@ -101,6 +107,7 @@ function took(guess, counts, own, fresh = true) {
 }
 const HEARD = {Yes: "Yes.", No: "No."};
 function asks(which, fresh = true) {
+  if (!texts.answers[which]) return;
   tries[tries.length - 1].asked = which;
   say("mine question", texts.answers[which][0]);
   say("host told", HEARD[texts.answers[which][1]]);
