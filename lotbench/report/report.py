@@ -14,7 +14,7 @@ from typing import Any
 
 from lotbench.metrics.agreement import Rate
 from lotbench.report import bounds
-from lotbench.report.markdown import bullets, counted, cut, places, plain, table
+from lotbench.report.markdown import bullets, cell, counted, cut, places, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
@@ -236,11 +236,14 @@ def _head(report: Report) -> list[str]:
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
+    scores = scores_table(report)
+    for name, value, ends, *_ in scores.rows[:1]:
+        said = "has no value" if value is None else cell(value)
+        blocks.append(plain(f"{name} {said}{f', 95 % interval {ends}' if ends else ''}"))
     if facts.reasons:
         blocks.append(f"**Not trusted:** {'; '.join(plain(reason) for reason in facts.reasons)}")
     if facts.check:
         blocks.append(f"This checks it: `{facts.check}`")
-    scores = scores_table(report)
     equal = twins(report)
     words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words.keys() - equal]
     words += [f"{' and '.join(equal)}: the same as {report.primary_metric} in this run"] if equal else []

@@ -32,9 +32,8 @@ from lotbench.run.calling import CALLS
 from lotbench.run.loading import check_command, readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
-from lotbench.site.page import FRAMES, screen
+from lotbench.site.page import FRAMES, Served, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
-from lotbench.site.serve import Served
 from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
@@ -253,7 +252,9 @@ class Gallery:
         listed = [row for rows in shelf.games.values() for row in rows]
         links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed, "live": self.live}
         others = [one for one in self.readable_runs()[0] if one.group == shelf.group and one is not shelf]
-        links["others"] = list(zip(told_apart([(one.label, one.name) for one in others]), others, strict=True))
+        links["others"] = list(
+            zip(told_apart([(one.label, one.name) for one in others]), others, strict=True)
+        )
         return self.episode_page(shelf, shelf.run.traces[shelf.at(file)], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:

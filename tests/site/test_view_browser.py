@@ -252,6 +252,40 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert here(faults, address) == []
 
 
+def test_a_list_is_opened_from_its_search_and_its_rows_and_a_game_keeps_what_is_open(
+    chromium: Browser, runs: Path
+) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
+    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
+        page.keyboard.press("/")
+        page.keyboard.type("lot-0063")
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.textContent") == "lot-0063"
+        page.keyboard.press("/")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/game/**/lot-0063-1.html*")
+        page.keyboard.press("u")
+        page.wait_for_url("**/run/**")
+        assert page.locator("tr.left a").text_content() == "lot-0063"
+        page.keyboard.press("/")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement === document.body")
+        page.locator("tr[data-line]:visible td.cut").first.click()
+        page.wait_for_url("**/game/**")
+        page.locator("#r5 > details > summary").click()
+        page.reload()
+        assert page.locator("#r5 > details").get_attribute("open") is not None
+        assert page.locator("#r2 .reason").text_content() == "Same reason as round 1"
+        page.get_by_role("link", name="side by side with quill").click()
+        page.wait_for_url("**/compare/**")
+        page.locator("a[data-pair]").first.click()
+        page.wait_for_url("**/game/**")
+        page.keyboard.press("u")
+        page.wait_for_url("**/compare/**/lot-0063-1.html*")
+        assert here(faults, address) == []
+
+
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.readable_runs()[0] if "hostile" in one.name)
