@@ -8,7 +8,7 @@ import pytest
 from lotbench.errors import UsageError
 from lotbench.harness.episode import remark
 from lotbench.prompting.person_form import Field, filled, interview, read_field
-from lotbench.site.game_rounds import Node, calls, chain, fields, intervened, masked, nodes, thought, words
+from lotbench.site.game_rounds import Node, calls, chain, fields, intervened, masked, nodes, thought
 from lotbench.types import Image, Key, Message, Request, Sampling, Score, Trace, Usage
 from tests import games
 
@@ -35,12 +35,6 @@ def test_a_chain_is_read_into_nodes() -> None:
     assert (found.point, found.function, found.judge) == ("swelling is ringing", "the night ends", 1)
     assert nodes(" a→b => c -> ") == ("a", "b", "c")
     assert chain("").caption == ()
-
-
-def test_a_reply_that_was_no_guess_has_words() -> None:
-    assert [words(said) for said in ('{"guess": "a b"}', '{"question": "who?"}', "[1]", "no JSON")] == [
-        "a b", "who?", "[1]", "no JSON"
-    ]  # fmt: skip
 
 
 def test_what_the_intervention_changed_is_marked() -> None:
