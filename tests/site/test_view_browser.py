@@ -115,7 +115,7 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         assert page.locator("[aria-current]").get_attribute("data-step") == "3"
         page.locator("#r3").press("Enter")
         assert page.locator("#r3 > details").get_attribute("open") is not None
-        assert serious(page) == [] and here(faults, address) == []
+        assert serious(page) == [] and overflow(page) == 0 and here(faults, address) == []
 
 
 def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
