@@ -204,7 +204,7 @@ def brief(report: Report) -> Report:
 
 
 def to_markdown(report: Report) -> str:
-    """Return the content of report.md; if the run is not trusted, the first line says why."""
+    """Return the content of report.md; its first lines have the primary score and, if the run is not trusted, say why."""
     facts, settings = report.facts, settings_table(report)
     shown = (section if report.whole else _shortened(section, facts.run) for section in report.sections)
     blocks = [*_head(report), *(block for section in shown for block in laid_out(section))]
@@ -232,7 +232,7 @@ def _shortened(section: Section, run: str) -> Section:
 
 
 def _head(report: Report) -> list[str]:
-    """Return the first blocks of a report: the candidate, why the run is not trusted, the models, and the scores."""
+    """Return the first blocks of a report: candidate, primary score, why the run is not trusted, models, all scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
