@@ -14,7 +14,7 @@ from typing import Any
 
 from lotbench.metrics.agreement import Rate
 from lotbench.report import bounds
-from lotbench.report.markdown import bullets, counted, cut, places, plain, table
+from lotbench.report.markdown import bullets, cell, counted, cut, places, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
@@ -204,7 +204,7 @@ def brief(report: Report) -> Report:
 
 
 def to_markdown(report: Report) -> str:
-    """Return the content of report.md; if the run is not trusted, the first line says why."""
+    """Return the content of report.md; its first lines have the primary score and, if the run is not trusted, say why."""
     facts, settings = report.facts, settings_table(report)
     shown = (section if report.whole else _shortened(section, facts.run) for section in report.sections)
     blocks = [*_head(report), *(block for section in shown for block in laid_out(section))]
@@ -232,15 +232,18 @@ def _shortened(section: Section, run: str) -> Section:
 
 
 def _head(report: Report) -> list[str]:
-    """Return the first blocks of a report: the candidate, why the run is not trusted, the models, and the scores."""
+    """Return the first blocks of a report: candidate, primary score, why the run is not trusted, models, all scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
+    scores = scores_table(report)
+    for name, value, ends, *_ in scores.rows[:1]:
+        said = "has no value" if value is None else cell(value)
+        blocks.append(plain(f"{name} {said}{f', 95 % interval {ends}' if ends else ''}"))
     if facts.reasons:
         blocks.append(f"**Not trusted:** {'; '.join(plain(reason) for reason in facts.reasons)}")
     if facts.check:
         blocks.append(f"This checks it: `{facts.check}`")
-    scores = scores_table(report)
     equal = twins(report)
     words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words.keys() - equal]
     words += [f"{' and '.join(equal)}: the same as {report.primary_metric} in this run"] if equal else []

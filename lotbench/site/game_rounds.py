@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -227,6 +228,14 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
     span = sample.get("key_span")
     start = int(span[0]) if isinstance(span, Sequence) and span else response.index(key)
     return response[:start], response[start + len(key) :]
+
+
+def words(reply: str) -> str:
+    """Return the guess or question in a reply; the whole reply if it is no JSON object with one of them."""
+    with suppress(ValueError, AttributeError):
+        said = json.loads(reply)
+        return str(said.get("guess") or said.get("response") or said.get("question") or reply)
+    return reply
 
 
 def in_blank(guess: str | None, around: Sequence[str] | None) -> str:

@@ -6,14 +6,16 @@ pictures and connections of the same site, and nothing else. A page is the same 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from lotbench.report.html import page as report_page
-from lotbench.site.serve import Served
 
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+"""The content security policy of responses that are not pages."""
 FRAMES = "; frame-ancestors 'none'"
 """The part of the policy that browsers accept only in an HTTP header."""
 
@@ -27,6 +29,22 @@ PARTS = {
     "review": ("review.css", "review.js"),
 }
 """The style sheets and scripts of a page, by the name of its template; other pages have `COMMON`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The response to a GET request.
+
+    Attributes:
+        kind: The media type.
+        policy: The content security policy of a page.
+        lasting: Whether the address contains a digest of the content, so that a browser may keep it.
+    """
+
+    body: bytes
+    kind: str = "text/html"
+    policy: str = NOTHING
+    lasting: bool = False
 
 
 @lru_cache(maxsize=1)

@@ -22,13 +22,12 @@ from lotbench.run.loading import Run
 from lotbench.site import game_rounds
 from lotbench.site.host import alike
 from lotbench.site.others import others
-from lotbench.site.page import screen
+from lotbench.site.page import Served, screen
 from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, joined, of_the_day, planned, play_next
 from lotbench.site.play_result import result
 from lotbench.site.player import CONSENT, Player
 from lotbench.site.run_summary import Shelf, page_file
 from lotbench.site.runs import Gallery
-from lotbench.site.serve import Served
 from lotbench.storage.pictures.picture_file import media_type
 from lotbench.types import JSON, Trace
 

@@ -16,8 +16,7 @@ from typing import Any
 from lotbench.config.experiment import received
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
-from lotbench.site import serve
-from lotbench.site.page import screen
+from lotbench.site.page import Served, screen
 from lotbench.site.review_page import CHOICES, Card, decision
 from lotbench.storage import jsonl
 from lotbench.storage.pictures.picture_file import encoded
@@ -54,7 +53,7 @@ class Review:
     name: str
     now: Callable[[], str] = clock
 
-    def get(self, path: str) -> serve.Served:
+    def get(self, path: str) -> Served:
         """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
@@ -62,7 +61,7 @@ class Review:
                 return screen("review", title=f"Review of {self.folder.name}", cards=cards, choices=CHOICES)
             case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
                 if image := self.items[self.cards[int(number)].id].image:
-                    return serve.Served(encoded(self.folder / image, MAX_PX), "image/png")
+                    return Served(encoded(self.folder / image, MAX_PX), "image/png")
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:

@@ -32,9 +32,8 @@ from lotbench.run.calling import CALLS
 from lotbench.run.loading import check_command, readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
-from lotbench.site.page import FRAMES, screen
+from lotbench.site.page import FRAMES, Served, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
-from lotbench.site.serve import Served
 from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
@@ -251,7 +250,11 @@ class Gallery:
             LookupError: The run has no such episode.
         """
         listed = [row for rows in shelf.games.values() for row in rows]
-        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed}
+        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed, "live": self.live}
+        others = [one for one in self.readable_runs()[0] if one.group == shelf.group and one is not shelf]
+        links["others"] = list(
+            zip(told_apart([(one.label, one.name) for one in others]), others, strict=True)
+        )
         return self.episode_page(shelf, shelf.run.traces[shelf.at(file)], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -287,13 +290,16 @@ class Gallery:
             trace: The trace of the episode.
             up: The relative address of the site's root, seen from the page.
             template: The template for a game.
-            links: The address of the messages (`said`) and the rows of the run (`listed`); empty for a page that stands alone.
+            links: The address of the messages (`said`), the rows of the run (`listed`), the other runs on the data with names (`others`);
+                empty for a page that stands alone.
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
-        used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
+        entries = said.entries(shelf.run.path / CALLS, trace)
+        used = {key: entry.reply.usage for key, entry in entries.items()}
         if values["around"] is not None:
             game, values["given_up"] = self._game(shelf, trace, used)
-            return screen(template, up, thought=game, **values)
+            replies = {key: thought.words(entry.reply.text) for key, entry in entries.items()}
+            return screen(template, up, thought=game, replies=replies, **values)
         return screen(
             "episode",
             up,

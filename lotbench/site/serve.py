@@ -14,7 +14,6 @@ import json
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias
 from urllib.parse import SplitResult, urlsplit
@@ -23,6 +22,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from lotbench.errors import UsageError
+from lotbench.site.page import NOTHING, Served, screen
 from lotbench.types import JSON
 
 HOST = "127.0.0.1"
@@ -35,8 +35,6 @@ IDLE_S = 15.0
 """The seconds after which an idle connection is closed (keep-alive)."""
 MESSAGE_S = 10.0
 """The maximum number of seconds in which a message must arrive."""
-NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""The content security policy of responses that are not pages."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -51,22 +49,6 @@ LASTING = "private, max-age=31536000, immutable"
 
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """The response to a GET request.
-
-    Attributes:
-        kind: The media type.
-        policy: The content security policy of a page.
-        lasting: Whether the address contains a digest of the content, so that a browser may keep it.
-    """
-
-    body: bytes
-    kind: str = "text/html"
-    policy: str = NOTHING
-    lasting: bool = False
 
 
 class Pages(Protocol):
@@ -137,17 +119,19 @@ class _Handlers:
 
     async def get(self, request: web.Request) -> web.Response:
         """Return the page or file at the path; status 404 if there is none, 409 with the reason if it cannot be shown."""
+        path, status = request.match_info["path"], 200
         try:
-            page = await asyncio.to_thread(self._pages.get, request.match_info["path"])
-        except LookupError:
-            raise web.HTTPNotFound from None
-        except UsageError as error:
-            return web.Response(text=str(error), status=409)
+            page = await asyncio.to_thread(self._pages.get, path)
+        except (LookupError, UsageError) as error:
+            status, why = (409, str(error)) if isinstance(error, UsageError) else (404, "")
+            page = screen("fault", "../" * path.count("/"), why=why)
         headers = {"Content-Security-Policy": page.policy}
         if page.lasting:
             headers["Cache-Control"] = LASTING
         charset = "utf-8" if page.kind.startswith("text/") else None
-        return web.Response(body=page.body, content_type=page.kind, charset=charset, headers=headers)
+        return web.Response(
+            body=page.body, status=status, content_type=page.kind, charset=charset, headers=headers
+        )
 
     async def post(self, request: web.Request) -> web.Response:
         """Take a message and return the site's answer as JSON; refuse a bad message with status 400 and the reason.

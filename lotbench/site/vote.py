@@ -21,9 +21,8 @@ from pydantic import BaseModel, ConfigDict
 from lotbench.config.experiment import received
 from lotbench.errors import UsageError
 from lotbench.harness.ballot import Item, Response, Vote
-from lotbench.site.page import screen
+from lotbench.site.page import Served, screen
 from lotbench.site.people_runs import LONGEST_NAME, joined
-from lotbench.site.serve import Served
 from lotbench.storage import datasets
 from lotbench.storage.jsonl import append, rows
 from lotbench.storage.pictures.picture_file import encoded

@@ -52,6 +52,7 @@ def row(text: str, first: str) -> list[str]:
 def test_scores_carry_arm_interval_totals_and_the_references_scoring() -> None:
     text = to_markdown(report())
     assert "variant image+caption; 3 of 4 tasks with a score" in text
+    assert text.split("\n\n")[1].startswith("creativity_score 0.56"), "the score comes first"
     cells = row(text, "creativity_score")
     columns = "metric, value, 95 % interval, bounds, n, better, as paper/lotbench scores"
     assert row(text[: text.index("## Survival")], "metric") == columns.split(", ")

@@ -70,7 +70,8 @@ def test_both_games_of_a_sample_stand_on_one_page_that_leads_on_and_back(root: P
     assert games.count("<img") <= 1 and "the largest difference first" in games
     assert games.count('id="r1"') == games.count('id="br1"') == 1 and ">Next: " in games
     for name in ("one", "other"):
-        assert f'href="../../../game/{name}/{both.removeprefix("other/")}">the whole game</a>' in games
+        link = f'href="../../../game/{name}/{both.removeprefix("other/")}" data-pair="one/other">'
+        assert f"{link}the whole game</a>" in games
     assert 'href="../other.html" data-key="u"' in games and ">Previous: " not in games
     with pytest.raises(LookupError):
         Gallery(root).get("compare/one/other/nothing-1.html")

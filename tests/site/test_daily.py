@@ -135,7 +135,12 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert page.inner_text("#response") and page.inner_text("#why")
         # What was kept may not fit, and another export on the same host keeps its own.
         assert page.evaluate("RECORD").startswith("lotbench lot-0")
-        for kept in ("null", '{"games": 3}', "no JSON", "JSON.stringify({games: {[number]: {tries: [{asked: 99}, 5]}}})"):
+        for kept in (
+            "null",
+            '{"games": 3}',
+            "no JSON",
+            "JSON.stringify({games: {[number]: {tries: [{asked: 99}, 5]}}})",
+        ):
             value = kept if kept.startswith("JSON") else f"'{kept}'"
             page.evaluate(f"localStorage.setItem(RECORD, {value})")
             page.reload()

@@ -9,8 +9,8 @@ from lotbench.benchmarks import metric_words
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.site.home import Badge, across, badge, boards
+from lotbench.site.page import Served
 from lotbench.site.runs import REPORT_POLICY, Gallery
-from lotbench.site.serve import Served
 from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, RUNS, copied, recorded
 from tests.report.test_leaderboard import CONDITIONS

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from lotbench.site import serve
-from lotbench.site.serve import Served
+from lotbench.site.page import Served
 from lotbench.types import JSON
 
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "

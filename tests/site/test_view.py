@@ -174,6 +174,8 @@ async def test_only_this_machine_by_its_own_name_and_with_the_token(played: Path
         await text(browser, "", 403, headers={"Host": "192.0.2.7"})
         async with browser.get("/wrong/") as got:
             assert got.status == 404
+        page = await text(browser, "run/none.html", 404)
+        assert "There is no such page" in page and 'href="../"' in page
     async with client(Gallery(played), host="0.0.0.0") as browser:
         await text(browser, "", 200, headers={"Host": "192.0.2.7"})
         await text(browser, "", 403, headers={"Host": "evil.example"})
@@ -210,17 +212,24 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     (root / "worse").mkdir()
     (root / "worse" / "run.json").write_text(f'{{"schema": {RUN_SCHEMA}, "experiment": {{}}}}', "utf-8")
     count, _, faults = export(Gallery(root), tmp_path / "out")
-    assert (
-        count
-        == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()])
-        == 1 + 1 + 4 + 3 + 3 + 3 + 3 + 1
-    )
+    written = [one for one in (tmp_path / "out").rglob("*") if one.is_file()]
+    assert count == len(written) == 1 + 1 + 4 + 3 + 3 + 3 + 3 + 1
     assert not faults and not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
         index = await text(browser, "")
         assert "no part of an address" in index and "run.json: digests: Field required" in index
         run = re.findall(r'href="(run/[^"]+)"', index)[0]
         assert "lot-0002" in await text(browser, run)
+
+
+def test_a_failed_guess_is_shown_with_the_words_of_its_reply(played: Path, tmp_path: Path) -> None:
+    file = shutil.copytree(played / named(played, "ember"), tmp_path / "failed") / "traces.jsonl"
+    lines = re.sub(r',"crc":"[0-9a-f]{8}"', "", file.read_text("utf-8"))
+    file.write_text(
+        re.sub('"guess":"[^"]*","status":"ok"', '"guess":null,"status":"not_a_phrase"', lines), "utf-8"
+    )
+    page = Gallery(tmp_path).get("game/failed/lot-0001-1.html").body.decode()
+    assert re.search(r"it was no short phrase.*?it said</span> \w+", page, re.S) and "<s>" in page
 
 
 def test_pages_of_a_trace_of_another_shape_say_so(tmp_path: Path) -> None:

@@ -89,7 +89,10 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         sentence, picture = page.locator(".frame").first, page.locator(".scene img")
         assert sentence.evaluate(IN_SIGHT) and picture.evaluate(IN_SIGHT), "nobody has to scroll"
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
-        page.wait_for_function(f"({IN_SIGHT})(document.querySelector('.scene img'))")
+        # Not wait_for_function: what it evaluates again, the page's policy refuses.
+        picture.evaluate(
+            f"async (one) => {{ while (!({IN_SIGHT})(one)) await new Promise(requestAnimationFrame); }}"
+        )
         assert sentence.evaluate(IN_SIGHT), "the picture stays beside it, on a phone small"
         page.locator("#r5 > details > summary").click()
         parts = ("[data-guess]", ".badge", ".reason", "p.talk", ".clue", ".opinion")
@@ -105,11 +108,14 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         assert page.locator("#guess").text_content() == page.locator("#r2 [data-guess]").text_content()
         page.keyboard.press("Space")
         assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
+        page.keyboard.press("Space")
+        assert page.locator("#r2").is_visible() and not page.locator("#r15").is_visible(), "it goes on"
+        page.keyboard.press("Space")
         page.get_by_role("button", name="→").click()
         assert page.locator("[aria-current]").get_attribute("data-step") == "3"
         page.locator("#r3").press("Enter")
         assert page.locator("#r3 > details").get_attribute("open") is not None
-        assert serious(page) == [] and here(faults, address) == []
+        assert serious(page) == [] and overflow(page) == 0 and here(faults, address) == []
 
 
 def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
@@ -143,7 +149,7 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
     summary = json.loads((place / "summary.json").read_text("utf-8"))
     why = "the judge was never checked (unchecked: judge)"
     (place / "summary.json").write_text(json.dumps({**summary, "rankable": False, "reasons": [why]}), "utf-8")
-    for look in ({}, {"viewport": PHONE, "color_scheme": "dark"}):
+    for look in ({"viewport": {"width": 1000, "height": 900}}, {"viewport": PHONE, "color_scheme": "dark"}):
         with serving(Gallery(root)) as address, opened(chromium, address, **look) as (page, faults):
             page.wait_for_selector("tr[data-entry]")
             names = page.locator("tr[data-entry] a[data-row]")
@@ -249,6 +255,37 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         page.goto(kept)
         assert page.locator("[data-search]").input_value() == "2026"
         assert page.locator("[data-tick]:checked").count() == 2 and page.locator("th[aria-sort]").count() == 1
+        assert here(faults, address) == []
+
+
+def test_a_list_opens_from_search_and_rows_and_a_game_keeps_what_is_open(
+    chromium: Browser, runs: Path
+) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
+    with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
+        page.keyboard.press("/")
+        page.keyboard.type("lot-0063")
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.textContent") == "lot-0063"
+        page.keyboard.press("/")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/game/**/lot-0063-1.html*")
+        page.keyboard.press("u")
+        assert page.locator("tr.left a").text_content() == "lot-0063"
+        page.keyboard.press("/")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement === document.body")
+        page.locator("tr[data-line]:visible td.cut").first.click()
+        page.locator("#r5 > details > summary").click()
+        page.reload()
+        assert page.locator("#r5 > details").get_attribute("open") is not None
+        assert page.locator(".reason", has_text=re.compile("^Same reason as round [0-9]+$")).count()
+        page.get_by_role("link", name="side by side with quill").click()
+        page.locator("a[data-pair]").first.click()
+        page.wait_for_url("**/game/**")
+        page.keyboard.press("u")
+        page.wait_for_url("**/compare/**/lot-0063-1.html*")
         assert here(faults, address) == []
 
 

@@ -59,9 +59,10 @@ function stopPlayback() {
 }
 playback?.addEventListener("click", () => {
   if (watching) return stopPlayback();
-  step(0);
   document.body.classList.add("watching");
-  [playback.textContent, playback.ariaLabel] = ["■", "Stop"];
+  // It goes on from the round that one is at, and begins anew at the end.
+  step(now === numbers.length - 1 ? 0 : now);
+  [playback.textContent, playback.ariaLabel] = ["❚❚", "Pause"];
   watching = setInterval(() => {
     step(now + 1);
     if (now === numbers.length - 1) stopPlayback();
@@ -70,6 +71,14 @@ playback?.addEventListener("click", () => {
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select");
+  if (search && event.target === search && !event.isComposing) {
+    const left = shownRows().find((row) => row.closest(".left"));
+    if (event.key === "ArrowDown") along(0);
+    else if (event.key === "Enter") (left ?? shownRows()[0])?.click();
+    else if (event.key === "Escape") search.blur();
+    else return;
+    event.preventDefault();
+  }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
@@ -80,6 +89,9 @@ document.addEventListener("keydown", (event) => {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape" || (watching && event.key === " ")) {
     stopPlayback();
+    event.preventDefault();
+  } else if (event.key === " " && playback && !event.target.closest("a, button, summary")) {
+    playback.click();
     event.preventDefault();
   } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
     event.target.querySelector(".fold").open ^= true;
@@ -92,12 +104,12 @@ document.addEventListener("keydown", (event) => {
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
-// A judge may say the same again and again; once is enough, and the rest stays in the details.
-let lastReason = "";
+// A judge may say the same again and again: then the round is named in which it was said first.
+const reasons = new Map();
 for (const line of all(".leap > .reason")) {
-  const said = line.textContent.replace(line.parentElement.querySelector(".guess").textContent, "").trim();
-  line.hidden = said === lastReason;
-  lastReason = said;
+  const round = line.parentElement, said = `${round.parentElement.id} ${line.textContent.replace(round.querySelector(".guess").textContent, "").trim()}`;
+  if (!reasons.has(said)) reasons.set(said, round.dataset.round);
+  else [line.title, line.textContent] = [line.textContent, `Same reason as round ${reasons.get(said)}`];
 }
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
@@ -166,6 +178,24 @@ for (const button of all(".unfold")) {
 }
 document.addEventListener("toggle", clip, true);
 clip();
+
+// What a reader opened in a game stays open when the page is seen again, and a list marks the row that one comes from.
+let kept = {};
+try { kept = sessionStorage; } catch { /* A browser that keeps nothing. */ }
+const folds = all("main.game details"), foldsAt = `open ${location.pathname}`;
+const wereOpen = kept[foldsAt] ?? "";
+if (wereOpen.length === folds.length) folds.forEach((fold, at) => fold.open = wereOpen[at] === "1");
+for (const fold of folds) fold.addEventListener("toggle", () => kept[foldsAt] = folds.map((one) => Number(one.open)).join(""));
+const cameFrom = all("a[data-row]").find((row) => row.pathname === kept.last);
+kept.last = location.pathname;
+
+// A row opens as a whole; of a sample's repeats the one that was clicked.
+document.addEventListener("click", (event) => {
+  const row = event.target.closest("tr:has(a[data-row])");
+  if (!row || event.target.closest("a, input, button, label, details") || String(getSelection())) return;
+  const line = event.target.closest("td > div"), links = all("a[data-row]", row);
+  (links[line ? [...line.parentElement.children].indexOf(line) : 0] ?? links[0]).dispatchEvent(new MouseEvent("click", event));
+});
 
 // What is shown of a page's tables, and in which order, stands in its address.
 const asked = new URLSearchParams(location.hash.slice(1));
@@ -290,6 +320,26 @@ if (here >= 0) {
     if (/^[./]*(said|game)\//.test(link.getAttribute("href"))) link.search = location.search;
     else link.hash = listState;
   }
+}
+
+// A game that was opened from a pair leads back to the pair.
+for (const link of all("a[data-pair]")) link.search = new URLSearchParams({pair: link.dataset.pair, list: location.search});
+const fromPair = listState.get("pair"), upward = document.querySelector('a[data-key="u"]');
+if (fromPair && upward) {
+  for (const link of all('a[data-key="u"], .sent a, a.back')) if (/^[./]*(said|game)\//.test(link.getAttribute("href"))) link.search = location.search;
+  if (document.querySelector("main.game")) {
+    const runs = fromPair.split("/").map(encodeURIComponent).join("/");
+    upward.href = `../../compare/${runs}/${pageName(location.pathname)}.html`;
+    upward.search = listState.get("list");
+    upward.textContent = "Side by side";
+  }
+}
+
+// The row that one comes from, once the list is filtered and sorted.
+if (cameFrom?.offsetParent) {
+  cameFrom.closest("tr").classList.add("left");
+  cameFrom.focus({preventScroll: true});
+  cameFrom.scrollIntoView({block: "center"});
 }
 
 // What a person sends: the fields of a form as JSON, to this site only.
