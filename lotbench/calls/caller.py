@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import sys
 import time
 from collections import defaultdict
@@ -92,6 +93,8 @@ class Caller:
     """The tasks that wait for a reply."""
     _longest: dict[tuple[str, str], int] = field(default_factory=dict)
     """The output tokens of the longest reply of each kind: step and model."""
+    _input_factor: dict[str, float] = field(default_factory=dict)
+    """The largest ratio of counted to estimated input tokens of each model, at least 1: pictures may count many times as much."""
     _first: dict[tuple[str, str], asyncio.Lock] = field(default_factory=partial(defaultdict, asyncio.Lock))
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
@@ -193,10 +196,9 @@ class Caller:
 
     async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         kind, price, stats = (request.key.step, role_model.name), role_model.price, self.stats
-        longest = max(self._longest.get(kind, 0), request.sampling.max_tokens or 0)
-        most = Usage(prompt_tokens(request.messages, request.model), 0, longest)
+        most = self._most(request, kind)
         calls = 0 if role_model.outside else 1
-        tokens, held = calls * (most.input_tokens + longest), price.cost(most) if price else 0.0
+        tokens, held = calls * (most.input_tokens + most.output_tokens), price.cost(most) if price else 0.0
         await self.budget.reserve(tokens, held)
         used: Usage = Usage()
         spent: float | None = 0.0
@@ -226,13 +228,25 @@ class Caller:
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent or 0.0)
         # A server may count what no reply of this length can have.
-        role_model.tokens.debit(calls * min(used.output_tokens, request.sampling.max_tokens or longest))
-        # An empty reply without tokens, for a refused request, says nothing of the length of replies.
-        if reply.text or used.output_tokens:
-            self._longest[kind] = max(self._longest.get(kind, 0), used.output_tokens)
+        role_model.tokens.debit(calls * min(used.output_tokens, most.output_tokens))
+        self._learn(request, kind, reply)
         stats.calls += 1
         stats.cost = total_cost((stats.cost, spent))
         return reply
+
+    def _most(self, request: Request, kind: tuple[str, str]) -> Usage:
+        """Return the largest expected usage of a call."""
+        longest = max(self._longest.get(kind, 0), request.sampling.max_tokens or 0)
+        prompt = self._input_factor.get(request.model, 1.0) * prompt_tokens(request.messages, request.model)
+        return Usage(math.ceil(prompt), 0, longest)
+
+    def _learn(self, request: Request, kind: tuple[str, str], reply: Reply) -> None:
+        """Take note of what a reply used; an empty one without tokens, for a refused request, says nothing."""
+        used, model = reply.usage, request.model
+        if reply.text or used.output_tokens:
+            self._longest[kind] = max(self._longest.get(kind, 0), used.output_tokens)
+            factor = used.input_tokens / prompt_tokens(request.messages, model)
+            self._input_factor[model] = max(self._input_factor.get(model, 1.0), factor)
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
         """Count the usage of a reply that was billed and cannot be used; `used` is None if unknown.

@@ -26,6 +26,8 @@ HALVES = re.compile("[\ud800-\udfff]")
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
 _HELP = r"(?:help|assist|comply)(?: you)?(?: with\b| in\b|[.,!;]|$)"
+_BEGINS = re.compile(r'\{\s*+"')
+"""The beginning of a JSON object."""
 _OBJECT = r"(?:that|this|the|your|an?|any)\b"
 # Refusals at the start of a whole text. "I can't help thinking of a clock" is none.
 _REFUSAL = re.compile(
@@ -219,6 +221,9 @@ def _object(text: str) -> dict[str, JSON] | None:
     # Split instead of a regular expression, which could backtrack quadratically.
     parts = text.split("```")
     if len(parts) in (3, 4):
+        # A judge may quote an object in a fence and give its own beside it: that is not one object.
+        if _BEGINS.search(parts[0]) or _BEGINS.search(parts[2]):
+            return None
         text = (parts[1][4:] if parts[1][:4].lower() == "json" else parts[1]).strip()
     start = text.find("{")
     if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):

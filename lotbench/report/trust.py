@@ -262,8 +262,8 @@ def _players(case: Case) -> Iterator[str]:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
     if "file" in case.candidate.kinds:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
-    # A reply without an id has the configured name.
-    if len(ids := sorted({*case.candidate.answered} - {*case.candidate.asked})) > 1:
+    # A reply without an id has the configured name, of which one with an address is never an id.
+    if len(ids := [name for name in case.candidate.answered if "@http" not in name]) > 1:
         yield f"the candidate answered under several ids, so it is not one model ({', '.join(ids)})"
     for role, (unread, _, replies) in case.unread.items():
         if unread > MOST_UNREAD * replies:

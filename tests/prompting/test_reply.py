@@ -105,6 +105,8 @@ UNPARSED = {
     "a twin further in": '{"guess": "bell", "more": {"a": 1, "a": 2}}',
     "two objects": f"{BELL}\n{BELL}",
     "two fences": f"```\n{BELL}\n```\n```\n{BELL}\n```",
+    "a quoted object and its own": f"It says:\n```json\n{BELL}\n```\nI say:\n{BELL}",
+    "its own and a quoted one": f"{BELL}\nIt said ```{BELL}```",
     "prose after it": f"{BELL} is my answer",
     "in the middle of a sentence": f"I would never say {BELL}",
     "NaN beside it": '{"guess": "bell", "x": NaN}',

@@ -80,7 +80,11 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
         {"unread": {"oracle": (21, 30, 108)}},
         "22 of the 108 replies of the",
     ),
-    ({"candidate": Player(("m",), answered=("a", "b"))}, {}, "several ids, so it is not one model (a, b)"),
+    (
+        {"candidate": Player(("gpt-5",), answered=("gpt-3.5", "gpt-5"))},
+        {"candidate": Player(("m@http://h",), answered=("m-1", "m@http://h"))},
+        "several ids, so it is not one model (gpt-3.5, gpt-5)",
+    ),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     (
         {"unanswered": 3, "covered": 42},
