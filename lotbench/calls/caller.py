@@ -221,7 +221,8 @@ class Caller:
             stats.replied = time.monotonic()
         finally:
             # The provider may still finish and bill a call that is cut off, by a limit or an interruption.
-            if role_model.billed and place in stats.open and _cancelled():
+            cancelled = isinstance(sys.exception(), asyncio.CancelledError)
+            if cancelled and role_model.billed and place in stats.open:
                 count(None)
             discarded.reset(counting)
             spending.reset(limited)
@@ -271,11 +272,6 @@ class Caller:
         spent = cost(role_model.price, reply)
         self.budget.count(usage, spent or 0.0)
         stats.cost = total_cost((stats.cost, spent))
-
-
-def _cancelled() -> bool:
-    """Return whether the present `finally` was entered because the task is cancelled."""
-    return isinstance(sys.exception(), asyncio.CancelledError)
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:

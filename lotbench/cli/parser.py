@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
-from functools import partial
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
-
-from lotbench.cli import removed
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
@@ -24,6 +24,13 @@ EPILOG = "try it without a key: lotbench play, or lotbench local install && lotb
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """The new names of flags that some commands had under another name, by old name."""
+
+
+@cache
+def instead(of: str) -> Mapping[str, str]:
+    """Return what to do instead of each removed command (of `commands`) or flag (`flags`), by name."""
+    lines: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("removed.toml").read_text("utf-8"))[of]
+    return lines
 
 
 def _near(word: str, names: Iterable[str]) -> str:
@@ -44,7 +51,7 @@ class Parser(argparse.ArgumentParser):
             own_flags = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
-            command, gone = self.prog.removeprefix("lotbench "), removed.instead("flags")
+            command, gone = self.prog.removeprefix("lotbench "), instead("flags")
             for name in (flags[0], f"{command} {flags[0]}"):
                 near = f": {gone[name]}" if name in gone else near
             self.error(f"no flag {flags[0]}{near}")
@@ -60,7 +67,7 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             command = f"{self.prog} {value}".removeprefix("lotbench ")
-            gone = removed.instead("commands")
+            gone = instead("commands")
             if command in gone:
                 self.error(f"no command {command}: {gone[command]}")
             near = _near(str(value), map(str, action.choices or ()))

@@ -23,8 +23,3 @@ def makers(name: str) -> frozenset[str]:
         return frozenset()
     model_name = _PROVIDERS.sub("", text)
     return frozenset(maker for maker, pattern in _PATTERNS.items() if pattern.search(model_name))
-
-
-def one_maker(first: str, other: str) -> bool:
-    """Return whether two models share a maker."""
-    return bool(makers(first) & makers(other))

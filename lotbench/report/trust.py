@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product, starmap
 
-from lotbench.config.makers import PEOPLE, one_maker
+from lotbench.config.makers import PEOPLE, makers
 from lotbench.config.model_names import Kind, related, without_address
 from lotbench.metrics.intervals import Z
 from lotbench.report.markdown import counted
@@ -226,7 +226,7 @@ def remarks(case: Case) -> tuple[str, ...]:
     notes = []
     for role in case.impartial:
         names = case.others[role].names
-        kin = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
+        kin = sorted({writer for writer in case.writers for name in names if makers(name) & makers(writer)})
         notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")

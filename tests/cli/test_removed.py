@@ -3,8 +3,7 @@
 import pytest
 
 import clot_training.cli
-from lotbench.cli.parser import parser
-from lotbench.cli.removed import instead
+from lotbench.cli.parser import instead, parser
 
 
 @pytest.mark.parametrize("command", sorted(instead("commands")))

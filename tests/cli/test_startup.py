@@ -46,7 +46,7 @@ def test_help_imports_nothing_heavy(command: list[str]) -> None:
     assert code == 0
     assert tops(names) & HEAVY == set()
     ours = {name for name in names if name.startswith(("lotbench", "graphs"))}
-    assert ours == {"lotbench", "lotbench.cli", "lotbench.cli.parser", "lotbench.cli.removed"}
+    assert ours == {"lotbench", "lotbench.cli", "lotbench.cli.parser"}
 
 
 def test_a_wrong_flag_is_refused_without_importing_a_command() -> None:

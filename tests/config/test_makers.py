@@ -2,7 +2,7 @@
 
 import pytest
 
-from lotbench.config.makers import makers, one_maker
+from lotbench.config.makers import makers
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_a_name_that_tells_no_maker_has_none(name: str) -> None:
 def test_a_distillation_has_two_makers_and_where_a_model_is_asked_for_is_none() -> None:
     assert makers("deepseek-r1-distill-qwen-32b") == {"DeepSeek", "Alibaba"}
     assert makers("openai/llama-3-8b") == {"Meta"}
-    assert one_maker("claude", "anthropic/claude-sonnet-4") and not one_maker("claude", "gpt-4o")
-    assert not one_maker("people", "people")
+    assert makers("claude") == makers("anthropic/claude-sonnet-4") != makers("gpt-4o")
+    assert not makers("people")
