@@ -28,14 +28,15 @@ from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run import results
 from lotbench.run.loading import Run
-from lotbench.site import facts, host, nouns
+from lotbench.site import facts, host, nouns, play
 from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
 from lotbench.site.player import CONSENT, Player
 from lotbench.storage import datasets
-from tests.site.test_view import client, given, joined, sent, until
+from lotbench.types import Request
+from tests.site.test_view import client, given, joined, sent, text, until
 
 EASY = {item.id: item for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)}
 SLOPE = EASY["lot-0034"]
@@ -312,6 +313,33 @@ async def test_the_end_shows_before_the_report_is_written_and_more_can_be_played
         await until(browser, index, 'name="guess"')
         await table.close()
     assert not list(tmp_path.glob("*/consent.json")), "nobody was asked"
+
+
+async def test_a_game_that_ends_while_its_page_is_made_shows_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, made_slowly, judge = play.screen, threading.Event(), host.Host.__call__
+
+    def slow(name: str, *rest: Any, **values: Any) -> Any:
+        if name == "play" and values["player"].phase == "judge":
+            made_slowly.set()
+            while values["player"].phase == "judge":
+                time.sleep(0.01)
+        return made(name, *rest, **values)
+
+    async def late(self: host.Host, request: Request) -> Any:
+        if request.key.step != "preflight":
+            await asyncio.to_thread(made_slowly.wait, 60)
+        return await judge(self, request)
+
+    monkeypatch.setattr(play, "screen", slow)
+    monkeypatch.setattr(host.Host, "__call__", late)
+    table = PlaySite(keyless(samples=[SCHOOL.id, "lot-0034"]), tmp_path, private=True)
+    async with client(table) as browser:
+        index = str((await sent(browser, "join", {"name": "you"}))["go"]).removesuffix("/index.html")
+        await given(browser, index, guess="kindergarten")
+        assert "Solved in round 1" in await text(browser, f"{index}/index.html")
+        await table.close()
 
 
 async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Path) -> None:
