@@ -124,10 +124,10 @@ def truth(key: str, question: str) -> bool | None:
         return None
     is_it, anybody = opening["verb"] in _grammar("is"), opening["subject"] in _grammar("anybody")
     way: Way = "is" if anybody or opening["verb"] in _grammar("can") else "head" if is_it else "linked"
-    names = {name for name in ("idle", "somebody", "trade") if not _grammar(name).isdisjoint(asked.split())}
-    acts = "alive" in facts.itself and not (is_it or anybody or "idle" in names)
-    somebody = "person" in facts.itself | facts.unsure and "somebody" in names
-    of_living = (acts or somebody) and "trade" not in names
+    has = {name for name in ("idle", "somebody", "trade") if not _grammar(name).isdisjoint(asked.split())}
+    acts = "alive" in facts.itself and not (is_it or anybody or "idle" in has)
+    somebody = "person" in facts.itself | facts.unsure and "somebody" in has
+    of_living = (acts or somebody) and "trade" not in has
     first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
     # "in kitchens or bathrooms": what links the first links the second.
     linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)

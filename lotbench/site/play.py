@@ -180,12 +180,10 @@ class PlaySite:
             game.cancel()
             await asyncio.wait({game})
             raise
-        except NothingLeftError as error:
-            player.over = str(error)
-            if error.played is not None:
-                player.show_past_games(error.played)
         except LotbenchError as error:
             player.over = str(error)
+            if isinstance(error, NothingLeftError) and error.played is not None:
+                player.show_past_games(error.played)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             player.over = f"{type(error).__name__}: {error}"
         finally:
