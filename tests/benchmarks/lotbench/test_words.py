@@ -178,7 +178,7 @@ def test_any_text_is_a_guess_or_refused_with_a_reason(said: str, frame: str) -> 
 
 def test_a_reply_of_a_million_letters_is_refused_at_once() -> None:
     start = time.perf_counter()
-    with pytest.raises(Unread, match=r"longer than 8 words or 16 characters$"):
+    with pytest.raises(Unread, match="longer than 8 words or 16 characters"):
         words.guess("a, " * 400_000, FRAME, 8, 16)
     assert time.perf_counter() - start < 0.5
 
