@@ -124,14 +124,17 @@ def truth(key: str, question: str) -> bool | None:
         or any(word in asked for word in _grammar("scene"))
     ):
         return None
-    way: Way = "head" if opening["verb"] in ("is", "are", "was", "were") else "linked"
-    if opening["verb"] in _grammar("can") or opening["subject"] in _grammar("anybody"):
-        way = "is"
+    is_it, anybody = opening["verb"] in _grammar("is"), opening["subject"] in _grammar("anybody")
+    way: Way = "is" if anybody or opening["verb"] in _grammar("can") else "head" if is_it else "linked"
+    has = {name for name in ("idle", "somebody", "trade") if not _grammar(name).isdisjoint(asked.split())}
+    acts = "alive" in facts.itself and not (is_it or anybody or "idle" in has)
+    somebody = "person" in facts.itself | facts.unsure and "somebody" in has
+    of_living = (acts or somebody) and "trade" not in has
     first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
     # "in kitchens or bathrooms": what links the first links the second.
     linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
     parts = [first, *(f"{linked[0]}{part}" if linked else part for part in others)]
-    truths = [_of_part(facts, part.split(), way) for part in parts]
+    truths = [_of_part(facts, part.split(), way, of_living) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])
 
@@ -184,23 +187,30 @@ def _both(truths: list[bool | None]) -> bool | None:
     return False if False in truths else None if None in truths or not truths else True
 
 
-def _of_part(facts: Facts, tokens: list[str], way: Way) -> bool | None:
-    """Return the truth of a part of a question, which asks at first what `way` says."""
+def _of_part(facts: Facts, tokens: list[str], way: Way, of_living: bool) -> bool | None:
+    """Return the truth of a part of a question, which asks at first what `way` says.
+
+    `of_living`: It asks what a person or an animal does or is like, of which the facts know little.
+    """
     truths: list[bool | None] = []
     at = 0
     while at < len(tokens):
-        token, before, after = tokens[at], tokens[at - 1] if at else "", tokens[at + 1 :]
+        token, after = tokens[at], tokens[at + 1 :]
+        before = next((one for one in reversed(tokens[:at]) if one not in ("a", "an", "the")), "")
         phrase = _phrase(tokens[at : at + 4])
         anybody = token in _grammar("anybody") and way != "head" and before not in ("with", "about")
         if phrase and not anybody and (phrase.size > 1 or token not in _grammar("link")):
             at += phrase.size
             modifies = way == "head" and bool(_phrase(tokens[at : at + 4]))
             of_verb = before not in _grammar("link") or before in ("that", "which", "who", "to")
-            truths.append(facts.holds(phrase, "linked" if modifies else way, of_verb))
+            said = facts.holds(phrase, "linked" if modifies else way, of_verb)
+            sure = facts.itself if said and of_verb else _grammar("kinds" if modifies else "limbs")
+            told = not of_living or (way == "head" and not modifies) or (said and not of_verb)
+            truths.append(said if told or phrase.fact in sure else None)
             way = "linked" if way == "head" and not modifies else way
             continue
         if token in _grammar("no"):
-            rest = _of_part(facts, after, "is" if after[:1] in (["a"], ["an"]) else way)
+            rest = _of_part(facts, after, "is" if after[:1] in (["a"], ["an"]) else way, of_living)
             return _both([*truths, None if rest is None else not rest])
         if token in _grammar("cut"):
             return _both([*truths, None])
@@ -250,8 +260,9 @@ def _phrases() -> Mapping[str, Phrase]:
 
 @cache
 def _in_english() -> Mapping[str, str]:
-    """Return the file's questions in Chinese, each with the same in English."""
-    return {words.same(chinese): words.same(english) for english, chinese in _table()["asks"].values()}
+    """Return the file's questions in Chinese, and some in English, each with the same in plain English."""
+    asks = {chinese: english for english, chinese in _table()["asks"].values()} | _table()["rephrased"]
+    return {words.same(said): words.same(english) for said, english in asks.items()}
 
 
 @cache

@@ -116,12 +116,14 @@ def answer(sample: Item, question: str) -> str:
 def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> Sequence[str]:
     """Return questions that the host can answer, and that neither were asked nor are answered by a Yes or a clue so far.
 
-    The first splits best what is still possible.
+    The first splits best what is still possible. Three with a Yes would give the answer away together.
     """
     true = [*clues, *(question for question in asked if answer(sample, question) == "Yes")]
     past = [*asked, *(question for text in true for question in facts.mentioned(text))]
-    questions = facts.best_questions(sample.key_text, past)
-    return [question for question in questions if question not in past][:SUGGESTED]
+    best = [question for question in facts.best_questions(sample.key_text, past) if question not in past]
+    refuted = [question for question in best[SUGGESTED - 1 :] if answer(sample, question) == "No"]
+    all_true = all(answer(sample, question) == "Yes" for question in best[: SUGGESTED - 1])
+    return [*best[: SUGGESTED - 1], *(refuted if all_true and refuted else best[SUGGESTED - 1 :])[:1]]
 
 
 def alike(text: str, other: str) -> float:

@@ -179,12 +179,10 @@ class PlaySite:
             game.cancel()
             await asyncio.wait({game})
             raise
-        except NothingLeftError as error:
-            player.over = str(error)
-            if error.played is not None:
-                player.show_past_games(error.played)
         except LotbenchError as error:
             player.over = str(error)
+            if isinstance(error, NothingLeftError) and error.played is not None:
+                player.show_past_games(error.played)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             player.over = f"{type(error).__name__}: {error}"
         finally:
@@ -234,8 +232,10 @@ class PlaySite:
     def _player_page(self, player: Player, rest: list[str]) -> Served:
         match rest:
             case ["index.html"]:
-                ended = player.ended
-                return self._play_page(player) if ended is None else self._result_page(player, ended.sample)
+                # This is a thread, and the game goes on: a page that it has overtaken is made again.
+                version, ended = player.version, player.ended
+                page = self._result_page(player, ended.sample) if ended else self._play_page(player)
+                return page if player.version == version else self._player_page(player, rest)
             case ["state.json"]:
                 return Served(f'{{"version": "{player.version}"}}'.encode(), "application/json")
             case ["picture", file]:

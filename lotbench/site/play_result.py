@@ -59,8 +59,7 @@ class Result:
         signs = "".join(SIGNS[dot] + (CLUE if clue else "") for dot, clue in self.dots)
         if self.own:
             signs = signs.replace(SIGNS["found"], "🟡")
-        end = " 🏳️" if self.given_up else ""
-        return f"{title}\n{self.words}\n{signs}{end}"
+        return f"{title}\n{self.words}\n{signs}{' 🏳️' if self.given_up else ''}"
 
 
 def result(trace: Trace, most: int) -> Result:
@@ -71,12 +70,8 @@ def result(trace: Trace, most: int) -> Result:
     dots = tuple((_dot(each), bool(each.clues or each.frame)) for each in rounds[:played])
     found = [each.number for each in rounds if _dot(each) == "found"]
     solved = found[0] if found and trace.outcome == "solved" else None
-    why = {
-        (text, opinion.accepted)
-        for at in rounds
-        for opinion in at.opinions
-        for text in opinion.texts.values()
-    }
+    opinions = [opinion for at in rounds for opinion in at.opinions]
+    why = {(text, opinion.accepted) for opinion in opinions for text in opinion.texts.values()}
     failed = trace.outcome.endswith("_failed")
     own, looked = (OWN_WORD, True) in why, (SEEN, False) in why
     guess = next((each.guess for each in rounds[:played][::-1] if each.guess), "")

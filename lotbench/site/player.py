@@ -39,7 +39,6 @@ CANNOT_TELL = (
     "I can't tell that either. Pick one of my questions, or leave the question out and guess again.",
 )
 """What the host says to a question that it cannot answer: the first time in a game, and after that."""
-IS_QUESTION = f"That is a question. Guess first; after a miss you may ask it. {player_view.FREE}"
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -134,9 +133,7 @@ class Player:
         latest = self.status.latest.question if self.status else None
         if latest is None:
             return "start"
-        if latest.role == "candidate":
-            return "host" if latest.step == "ask" else "judge"
-        return "host" if latest.step == "answer" else "judge"
+        return "host" if latest.step in ("ask", "answer") else "judge"
 
     @property
     def waited_s(self) -> float:
@@ -268,10 +265,14 @@ class Player:
         """Return why the rules refuse a text of the form field `name` in the current game; None if they accept it."""
         episode, asked = self._game, name == "question"
         if name == "guess" and self._asks(text):
-            return IS_QUESTION
+            return f"That is a question. Guess first; after a miss you may ask it. {player_view.FREE}"
         if why := player_view.objection(episode, name, text):
             return why
-        if asked and self.suggested and host.answer(episode.sample, text) == "Unclear":
+        said = host.answer(episode.sample, text) if asked and self.suggested else None
+        clue = " ".join(episode.sample.clues[episode.round - 1 : episode.round])
+        if said == "Yes" and words.same(text) in map(words.same, facts.mentioned(clue)):
+            return f"The next clue tells you that. Ask something else. {player_view.FREE}"
+        if said == "Unclear":
             again = episode.sample.id in self.unclear
             self.unclear.add(episode.sample.id)
             return f"{CANNOT_TELL[again]} {player_view.FREE}"

@@ -386,12 +386,16 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
                 ann.locator(".picture img").evaluate("(one) => one.decode().then(() => one.naturalWidth)")
                 > 100
             )
+            answer(ann, "a, " * 50, "Your guess")
+            ann.get_by_text("That is too long, a few words").wait_for()
             for number in (1, 2, 3):
                 answer(ann, f"guess of Ann {number}", "Your guess")
                 if number < 3:
                     ann.get_by_label(ASKS).wait_for()
                     assert ann.locator(".stamp.miss").count() == number and serious(ann) == []
                     assert secret.key_text not in ann.content()
+                    ann.keyboard.press("Enter")
+                    ann.get_by_text("Press Enter once more").wait_for()
                     answer(ann, "What is it?", ASKS)
                     ann.get_by_text("That asks what, who or how.").wait_for()
                     answer(ann, f"Is it thing {number} of a kind?", ASKS)
@@ -399,6 +403,10 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             assert serious(ann) == [] and overflow(ann) == 0
             assert secret.explanation in (ann.locator(".why").text_content() or "")
             ann.locator("#card[href^='data:image/png']").wait_for()
+            ann.locator(".why").evaluate("(one) => one.textContent = 'why '.repeat(300)")
+            assert ann.locator(".stage img").evaluate(
+                "(one) => one.getBoundingClientRect().bottom <= document.querySelector('.below').getBoundingClientRect().top"
+            )
             bob.get_by_label("Your guess").focus()
             bob.keyboard.type("only guess of Bob")
             bob.keyboard.press("Enter")

@@ -55,6 +55,7 @@ function isOtherKind(guess) {
 
 const clueAfter = (place) => place < told.rounds - 1 ? texts.clues[place] : undefined;
 let number, game, texts, tries, shown, ended;
+const gameName = () => number === today() ? "The game of the day" : "An earlier game";
 function begin(which) {
   number = which;
   const place = (number - 1) % told.games.length;
@@ -66,6 +67,7 @@ function begin(which) {
   at("before").textContent = game.joke[0];
   at("after").textContent = game.joke[1];
   at("title").textContent = `#${number}`;
+  at("heading").textContent = at("named").textContent = gameName();
   all("#said > li:not(.rules)").forEach((one) => one.remove());
   at("told").textContent = "";
   const kept = remembered();
@@ -212,7 +214,7 @@ function draw(doubt = "") {
     const address = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "", own = ended === "solved" && last.own ? ", by my own word" : "";
     at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}${own}\n${signs}\n“${game.joke.join("____")}”${address}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
-    at("card").href = card(`The game of the day, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
+    at("card").href = card(`${gameName()}, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
     at("unhosted").hidden = Boolean(address);
     past(kept);
   } else if (doubt !== "own") {
@@ -236,6 +238,7 @@ at("guessing").addEventListener("submit", (event) => {
     return asks(listed);
   }
   if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(question)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
+  else if (guess.length >= at("guess").maxLength) at("problem").textContent = "That is too long, a few words are enough. Nothing is used up.";
   else if (!rough(guess)) at("problem").textContent = "Type a word or two, or give up at the top right to see the answer.";
   else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
   else {

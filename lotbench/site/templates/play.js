@@ -14,11 +14,18 @@ history.scrollRestoration = "manual";
 let later = "";
 // Enter on the heading of a result goes on, once a person who typed ahead has stopped.
 let calm = 1500;
-document.addEventListener("keydown", ({target, key, timeStamp}) => {
-  if (!target.matches("h1[data-focus]")) return;
+document.addEventListener("keydown", ({target, key, repeat, timeStamp}) => {
+  if (!target.matches("h1[data-focus]") || repeat) return;
   if (key === "Enter" && timeStamp > calm) document.querySelector("form[data-send] .main")?.click();
   calm = Math.max(calm, timeStamp + 1500);
 });
+
+// A key that is held down sends nothing more.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.repeat && event.target.matches("input[type=text]")) event.preventDefault();
+});
+// The question that a first Enter left empty; a second one leaves it out.
+let empty = null;
 
 // The conversation grows: what was said stays, so that a screen reader is told only what is new.
 function grow(old, fresh) {
@@ -73,8 +80,19 @@ document.addEventListener("submit", async (event) => {
   if (!form.dataset.send) return;
   event.preventDefault();
   if (busy) return;
+  const status = form.querySelector("[role=status]"), box = form.querySelector("input[type=text]"), version = form.elements.version?.value;
+  const none = box?.id === "question" && !box.value.trim();
+  if (none && empty !== version) {
+    empty = version;
+    status.textContent = "Nothing is typed. Press Enter once more to guess again without a question.";
+    return;
+  }
+  empty = null;
+  if (box?.name === "guess" && box.value.length >= box.maxLength) {
+    status.textContent = "That is too long, a few words are enough. Nothing is used up.";
+    return;
+  }
   busy = true;
-  const status = form.querySelector("[role=status]"), box = form.querySelector("input[type=text]");
   status.textContent = "";
   const sent = Object.fromEntries(new FormData(form, event.submitter));
   const back = () => { if (box && !box.value) box.value = sent[box.name] ?? ""; };
