@@ -1,7 +1,5 @@
 """What the fake server can and cannot do, and how it says so: status, `error` object, the words of a real one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

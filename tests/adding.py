@@ -1,7 +1,5 @@
 """The benchmark of docs/development.md, built from the page's own blocks and found as if installed."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One question to one model over HTTP: what tests of the client share."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """A real browser in a test: any Chromium, headless, driven by playwright, with axe-core to look for faults."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ What is installed there comes first on the path; behind it stand the libraries o
 so that only what differs is fetched.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -7,8 +7,6 @@ Nothing is written but a journal and a store in a folder that is thrown away, un
 call with the same folder goes on from the journal, as a resumed run does.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

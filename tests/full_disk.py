@@ -1,7 +1,5 @@
 """A disk that fills up: no file of this process grows beyond a size, as the kernel itself holds it."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

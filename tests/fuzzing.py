@@ -4,8 +4,6 @@ A target returns, or raises what its caller expects; anything else is a finding.
 bytes at them under atheris, `tests/storage/test_corpus.py` the inputs that were worth keeping.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Judge sets and judges for tests: rows on the shipped samples, and a judge of planted error rates."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

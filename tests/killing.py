@@ -1,7 +1,5 @@
 """Kill a run at chosen moments and go on with it: what the kill tests share."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

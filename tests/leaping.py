@@ -1,7 +1,5 @@
 """What tests of training share: small Oogiri data sets, a run's configuration, and a policy without a model."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -3,8 +3,6 @@
 What a page says of a flag or a setting stands beside that flag or setting in the code and nowhere else.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import inspect

@@ -1,7 +1,5 @@
 """How much of a prompt the fake server has heard before: what a provider would bill as cached."""
 
-from __future__ import annotations
-
 import bisect
 from collections import deque
 

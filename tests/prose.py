@@ -4,8 +4,6 @@
 Names the file and the first words of each sentence; exit code 1 if there is any.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re

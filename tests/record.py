@@ -4,8 +4,6 @@ A small run of each benchmark, and one of the game that was killed and resumed. 
 recording is always the same but for its times.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -4,8 +4,6 @@ A rule sees only what also travels over HTTP (model name, text, form, provider s
 the same game therefore ends the same in process and over the wire, in any order of arrival.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ python -m tests.runner resume RUN
 python -m tests.runner cli ARGUMENTS OF lotbench
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

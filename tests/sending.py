@@ -1,7 +1,5 @@
 """How the fake server sends: whole, as a real one does, or in one of the broken ways that have a name."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

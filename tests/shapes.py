@@ -4,8 +4,6 @@ Three colours and four shapes, each with words of its own, so that of the hundre
 in a picture: about as many as the filter of weak conditions drops from the top.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """Tiny models with random weights, made here: a byte-level tokenizer, a text model, a vision-language model."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

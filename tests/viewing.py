@@ -1,7 +1,5 @@
 """A site on the loopback in a thread of its own, for a browser to look at."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs to look at: played against the fake server, then told as rankable, or with other words in them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -5,8 +5,6 @@ here, the data set these drawings with sentences of their words. Nothing is funn
 and that keywords are filtered by what is in a picture (Eq. 1).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -30,10 +30,15 @@ FINISHES: dict[str, Finish] = {
     "max_tokens": "length",
     "model_length": "length",
     "model_context_window_exceeded": "length",
+    "incomplete": "length",
+    **dict.fromkeys(("safety", "prohibited_content", "blocklist", "recitation", "spii"), "content_filter"),
+    "guardrail_intervened": "content_filter",
     "content_filter": "content_filter",
     "sensitive": "content_filter",
     "refusal": "content_filter",
 }
+REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
+"""The names of the finish reason in LangChain's messages of OpenAI, Anthropic, Bedrock, Ollama and OpenAI's Responses API."""
 BROKEN = ("error", "insufficient_system_resource", "network_error", "abort")
 """Finish reasons of OpenRouter, DeepSeek, Z.ai and vLLM if the server failed while the model wrote."""
 PARAMETERS = ("temperature", "top_p", "seed")
@@ -168,7 +173,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         # OpenAI prefixes the name with the service tier.
         if name.endswith("cache_read")
     ]
-    reason = about.get("finish_reason") or about.get("stop_reason") or "stop"
+    reason = next((about[name] for name in REASONS if about.get(name)), "stop")
     # The tier that was served decides the price.
     served = {"service_tier": about.get("service_tier")} if "service_tier" in how else {}
     return Reply(

@@ -293,6 +293,12 @@ def _case(
         )
         for role, names in plan.names.items()
     }
+    usual = type(settings)()
+    changed = {
+        name: value
+        for name in score_settings(settings)
+        if (value := getattr(settings, name)) != getattr(usual, name)
+    }
     most = benchmark.calls(settings)
     called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
@@ -310,6 +316,7 @@ def _case(
         own={
             "samples": plan.experiment.data if plan.own_data else "",
             "prompts": plan.experiment.prompts,
+            "score's settings": ", ".join(f"{name} = {changed[name]}" for name in sorted(changed)),
         },
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,

@@ -180,14 +180,17 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
+            counted = list(read_journal(path / DISCARDED))
+            billed = list(read_journal(place / DISCARDED))
             for entry in read_journal(place / CALLS):
                 there = journal.last(key := str(entry.key))
                 # Times are not compared, since a clock may be set back. If two shards asked a question, the first reply counts.
                 if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
                     merged.add(key)
-            counted = list(read_journal(path / DISCARDED))
-            for entry in read_journal(place / DISCARDED):
+                elif there.started != entry.started and entry.source == "call":
+                    billed.append(replace(entry, source="discarded", reply=replace(entry.reply, text="")))
+            for entry in billed:
                 if entry not in counted:
                     journal.discard(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)

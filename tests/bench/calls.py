@@ -1,7 +1,5 @@
 """The calls of recorded games, and who plays them; light, because every variant of the engine bench imports it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -11,8 +11,6 @@ own. Each measurement is a fresh process; variants take turns, because on a shar
 were taken side by side can be compared. Medians are printed; a range says how far they can be trusted.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

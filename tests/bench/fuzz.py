@@ -8,8 +8,6 @@ Inputs that reach new code are kept in tests/cases/corpus/TARGET (the smallest o
 raises what it should not stops the target and is written to the working folder as crash-*.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -7,8 +7,6 @@ The players are scripted, and no model: each guesses what the lists of the sampl
 its own, and asks what the facts answer; judge and oracle go by the same lists and facts. What is seen are lotbench's own pages on real run folders.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -6,8 +6,6 @@ judge's words go through the benchmark's own rulings and the check's own rates. 
 rate lay in the interval, which should be at least .92.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from random import Random

@@ -1,7 +1,5 @@
 """What the engine bench plays: a data set of any size, and the calls of real games, written down once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

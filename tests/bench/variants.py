@@ -4,8 +4,6 @@ Prints one line of JSON: calls, seconds of wall and of CPU, memory at its peak. 
 games to warm up come before the clock starts.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools

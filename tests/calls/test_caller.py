@@ -1,7 +1,5 @@
 """The desk: every call passes journal, budget, rate and store in that order, and a shared one passes once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Budgets and rates: nothing is spent that was not set aside, and nothing goes faster than allowed."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the command line says of a name that it does not know, and of flags that are called otherwise."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exploring on Ray; test_explore.py runs it in a process of its own: Ray may end the process that it lost a part of."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

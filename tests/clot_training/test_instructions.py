@@ -1,7 +1,5 @@
 """Instructions: what each row becomes, that nothing depends on its neighbours, and what helping models add."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """What the slow tests of two doors share, so that it is made once: both files are one worker's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Asking: once more with the reason, steps in the order of the items, and what a failure leaves behind."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The loop: sequences in order and side by side, failures as data, and what stops a run."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

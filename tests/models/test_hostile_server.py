@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from langchain_core.messages import AIMessage
 
 from lotbench.calls.budget import discarded
 from lotbench.calls.caller import storable
@@ -161,6 +162,22 @@ async def test_an_answer_that_ends_with_an_error_is_none(choice: dict[str, Any])
 async def test_an_answer_that_was_cut_off_is_not_whole(reason: str, finish: str) -> None:
     body = completion() | {"choices": [{"message": {"content": "The idea is to"}, "finish_reason": reason}]}
     assert (await reply_to(body)).finish == finish
+
+
+@pytest.mark.parametrize(
+    ("told", "finish"),
+    [
+        ({"stopReason": "max_tokens"}, "length"),
+        ({"stopReason": "guardrail_intervened"}, "content_filter"),
+        ({"done_reason": "length"}, "length"),
+        ({"status": "incomplete"}, "length"),
+        ({"finish_reason": "SAFETY"}, "content_filter"),
+        ({"status": "completed"}, "other"),
+        ({}, "stop"),
+    ],
+)
+def test_every_provider_of_langchain_says_in_its_own_way_that_a_reply_was_cut(told: Any, finish: str) -> None:
+    assert chat_format.reply(AIMessage("The idea is to", response_metadata=told), 1.0, {}).finish == finish
 
 
 async def test_a_text_longer_than_any_answer_is_cut_and_said(tmp_path: Path) -> None:

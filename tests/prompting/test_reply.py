@@ -1,7 +1,5 @@
 """From raw text to a typed answer: what is read, what is refused, what was cut off, and what is none."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, Literal
 

@@ -241,9 +241,11 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(samples=60, whole=105, seed=3)) == (
         "Drawn with seed 3: another seed draws other samples or tasks.",
     )
-    assert remarks(case(unread={"candidate": (0, 6, 108)}, own={"samples": "d/mine", "prompts": ""})) == (
+    assert remarks(
+        case(unread={"candidate": (0, 6, 108)}, own={"score's settings": "alpha = 0.02", "prompts": ""})
+    ) == (
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
-        "The samples are not lotbench's (d/mine).",
+        "The score's settings are not lotbench's (alpha = 0.02).",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",

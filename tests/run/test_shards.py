@@ -296,6 +296,20 @@ async def test_a_reply_wanted_anew_holds_though_the_clock_was_put_back(tmp_path:
         assert journal.get(last.key) == anew
 
 
+async def test_what_two_shards_asked_is_counted_twice(tmp_path: Path) -> None:
+    """212,000 tokens were billed for captions that each shard had asked for, and 56,000 counted."""
+    with FakeServer() as server:
+        run = await played(server, tmp_path, 1)
+    [*_, last] = read_journal(run.path / "calls.jsonl")
+    for number in range(3):
+        (run.path / "shards" / str(number)).mkdir(parents=True)
+        with Journal(run.path / "shards" / str(number) / "calls.jsonl") as journal:
+            journal.put(replace(last, started=last.started + number + 1))
+    shards.merge(run.path)
+    spare = list(read_journal(run.path / "discarded.jsonl"))
+    assert [one.reply.usage for one in spare] == [last.reply.usage] * 2
+
+
 async def test_what_failed_before_in_other_shares_stops_no_shard(threads: None, tmp_path: Path) -> None:
     """2 of 10 had failed and half may; a share of 5 stopped at its first failure, as if it were its third."""
     with FakeServer(rule=game_rule(solve=0), caches=False) as server:

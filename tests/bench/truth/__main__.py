@@ -1,7 +1,5 @@
 """python -m tests.bench.truth [TABLE ...] [--sims N]: each table of docs/appendix/truth.md, made anew. A few minutes each on one core."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Games of simulated worlds as the counts that S_c is made of, without a trace: fast enough for thousands of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How often the 95 % intervals of reports hold the truth, at 5 to 66 units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TypeAlias

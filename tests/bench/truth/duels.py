@@ -1,7 +1,5 @@
 """Duels: how often equal models are named different in four looks, and what a duel finds and saves where they differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

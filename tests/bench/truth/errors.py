@@ -1,7 +1,5 @@
 """Worlds in which a number could be had for nothing: a judge's near misses, failing on purpose, wrong labels, few voters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Equal models: how often a ranking calls any two of them clearly different; and what it finds where they differ."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.bench.truth.arrays import clear, entry, of_pictures, played, primary_metric, share, table

@@ -1,7 +1,5 @@
 """The games of a simulated world as records of the project, and what people would label."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

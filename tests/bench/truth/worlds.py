@@ -1,7 +1,5 @@
 """Worlds of which the truth is known, as plain arrays: games of a judge that errs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 
