@@ -160,7 +160,7 @@ class Case:
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen; see `run.plan.Plan`.
         seed: The seed of their draw.
-        own: The folders of `samples` and `prompts` that are not the shipped ones, and changed settings of the score.
+        own: What is not lotbench's, by name, such as the folder of `samples`; empty texts for what is.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.

@@ -23,7 +23,7 @@ from lotbench.calls.footprint import Work, footprint
 from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
-from lotbench.config.experiment import Experiment, Limits, validate
+from lotbench.config.experiment import Experiment, Limits, RoleSampling, validate
 from lotbench.config.model_names import ModelName, Servers, base_model, identity, parse
 from lotbench.errors import DataError, RunFolderError, UsageError, shape_errors
 from lotbench.harness import judge_standing
@@ -293,12 +293,6 @@ def _case(
         )
         for role, names in plan.names.items()
     }
-    usual = type(settings)()
-    changed = {
-        name: value
-        for name in score_settings(settings)
-        if (value := getattr(settings, name)) != getattr(usual, name)
-    }
     most = benchmark.calls(settings)
     called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
@@ -313,11 +307,7 @@ def _case(
         whole=plan.of,
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
-        own={
-            "samples": plan.experiment.data if plan.own_data else "",
-            "prompts": plan.experiment.prompts,
-            "score's settings": ", ".join(f"{name} = {changed[name]}" for name in sorted(changed)),
-        },
+        own=_own(plan),
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],
@@ -326,6 +316,21 @@ def _case(
         seen=None if plan.seen is None else len(plan.seen),
         demands=[*primary_metric.lacks, *_twins(totals, plan.names)],
     )
+
+
+def _own(plan: Plan) -> dict[str, str]:
+    """Return what a run has of its user's own, by name: samples, prompts, settings of the score, the candidate's sampling."""
+    experiment, settings = plan.experiment, plan.settings
+    values = {
+        "score's settings": settings.model_dump(include=score_settings(settings), exclude_defaults=True),
+        "candidate's sampling parameters": experiment.sampling.get("candidate", RoleSampling()).model_dump(
+            exclude_none=True
+        ),
+    }
+    pairs = {
+        what: ", ".join(f"{name} = {value}" for name, value in of.items()) for what, of in values.items()
+    }
+    return {"samples": experiment.data if plan.own_data else "", "prompts": experiment.prompts, **pairs}
 
 
 def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:
