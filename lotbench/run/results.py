@@ -319,13 +319,13 @@ def _case(
 
 
 def _own(plan: Plan) -> dict[str, str]:
-    """Return what a run has of its user's own, by name: samples, prompts, settings of the score, the candidate's sampling."""
+    """Return what a run has of its user's own, by name: samples, prompts, and changed settings as text."""
     experiment, settings = plan.experiment, plan.settings
+    sampling = experiment.sampling.get("candidate", RoleSampling())
     values = {
         "score's settings": settings.model_dump(include=score_settings(settings), exclude_defaults=True),
-        "candidate's sampling parameters": experiment.sampling.get("candidate", RoleSampling()).model_dump(
-            exclude_none=True
-        ),
+        "candidate's sampling parameters": sampling.model_dump(exclude_none=True),
+        "pictures' settings": experiment.model_dump(include={"max_image_px"}, exclude_defaults=True),
     }
     pairs = {
         what: ", ".join(f"{name} = {value}" for name, value in of.items()) for what, of in values.items()

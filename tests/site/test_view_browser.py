@@ -65,6 +65,13 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
         page.wait_for_url("**/game/**")
         assert page.locator("[aria-current]").get_attribute("data-step") == "15", "a game opens at its end"
         page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.id") == "r1", "the first step is to the first round"
+        page.click("#r3 > .fold > summary")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.id") == "r4", (
+            "one is in the round whose details one opens"
+        )
+        page.keyboard.press("End")
         assert page.evaluate("document.activeElement.id") == "r15"
         assert page.locator("[aria-current]").get_attribute("data-step") == "15"
         said = page.locator("#r15 [data-guess]").text_content()
@@ -99,6 +106,7 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         boxes = [page.locator(f"#r5 {part}").first.bounding_box() for part in parts]
         ends = [box["y"] + box["height"] for box in boxes if box]
         assert len(ends) == len(parts) and ends[2:] == sorted(ends[2:]) and max(ends[:2]) < ends[2]
+        page.keyboard.press("End")
         page.get_by_role("button", name="Watch").click()
         assert page.locator("#r1").is_visible() and not page.locator("#r2").is_visible()
         assert not page.locator(".original").is_visible()

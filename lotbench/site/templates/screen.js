@@ -7,7 +7,8 @@ const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
 let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
-let watching = 0;
+// A game opens with its last guess in the sentence; the first step is to its first round.
+let watching = 0, fresh = false;
 
 function step(place, move = true, target = null) {
   now = Math.max(0, Math.min(numbers.length - 1, place));
@@ -27,7 +28,8 @@ function step(place, move = true, target = null) {
     guess.textContent = said.dataset.guess || "____";
     guess.className = current.dataset.verdict;
   }
-  for (const button of all("[data-by]")) button.disabled = !(now + Number(button.dataset.by) in numbers);
+  fresh &&= !move;
+  for (const button of all("[data-by]")) button.disabled = !(beside(Number(button.dataset.by)) in numbers);
   if (!move) return;
   if (current) {
     // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
@@ -41,6 +43,8 @@ function step(place, move = true, target = null) {
   }
 }
 
+const beside = (by) => fresh && by > 0 ? 0 : now + by;
+
 function along(by) {
   const rows = shownRows();
   if (!rows.length) return false;
@@ -50,6 +54,15 @@ function along(by) {
   to.scrollIntoView({block: "nearest"});
   return true;
 }
+
+// The reasons behind a badge lie over what is below.
+const closeNotes = (target) => all("details.why[open]").forEach((one) => one.contains(target) || (one.open = false));
+document.addEventListener("click", (event) => closeNotes(event.target));
+// Who opens the details of a round is in it.
+document.addEventListener("click", (event) => {
+  const round = event.target.closest(".leap > .fold > summary")?.closest(".leap[data-round]");
+  if (round) step(numbers.indexOf(Number(round.dataset.round)), true, round);
+});
 
 function stopPlayback() {
   clearInterval(watching);
@@ -80,7 +93,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const moves = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: numbers.length - 1};
+  const moves = {ArrowRight: beside(1), ArrowLeft: beside(-1), Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
     stopPlayback();
     step(moves[event.key]);
@@ -89,6 +102,7 @@ document.addEventListener("keydown", (event) => {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape" || (watching && event.key === " ")) {
     stopPlayback();
+    closeNotes();
     event.preventDefault();
   } else if (event.key === " " && playback && !event.target.closest("a, button, summary")) {
     playback.click();
@@ -100,7 +114,8 @@ document.addEventListener("keydown", (event) => {
     search.focus();
     event.preventDefault();
   } else if (/^[a-z]$/.test(event.key)) {
-    document.querySelector(`a[data-key="${event.key}"]`)?.click();
+    // From a call one goes back to its round.
+    (event.key === "u" && document.querySelector(".letter.now a.back") || document.querySelector(`a[data-key="${event.key}"]`))?.click();
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
@@ -114,7 +129,7 @@ for (const line of all(".leap > .reason")) {
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
     stopPlayback();
-    step(now + Number(button.dataset.by));
+    step(beside(Number(button.dataset.by)));
   });
 }
 for (const link of all("[data-step]")) {
@@ -130,7 +145,10 @@ if (numbers.length && document.querySelector(".leap")) {
   const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
   if (asked >= 0) step(asked, true, named());
-  else if (document.getElementById("guess")) step(numbers.length - 1, false);
+  else if (document.getElementById("guess")) {
+    fresh = numbers.length > 1;
+    step(numbers.length - 1, false);
+  }
 }
 
 addEventListener("hashchange", () => {
