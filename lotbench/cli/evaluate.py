@@ -175,7 +175,7 @@ def print_result(run: Run) -> None:
     rows += [(" ", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
     # A person plays for fun, not for a place.
     said, check = ("", "") if run.config.model.startswith("human") else _trust(run)
-    rows += [("trust", said)] if said else []
+    rows += [("trust", said), *((" ", remark) for remark in summary["remarks"])] if said else []
     for label, text in rows:
         print(wrapped(text, label))
     if check:

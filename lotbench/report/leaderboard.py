@@ -45,6 +45,7 @@ class Entry:
         setup: All settings, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
         reasons: Why the run is not trusted; empty if it is.
+        remarks: What else a reader should know, see `trust.remarks`.
         arm: The variant (arm) of the benchmark; None if the benchmark has one arm only.
         primary_metric: The metric of the ranking; None for the mean of `values`.
         checked: The FPR on hard negatives of the judges that decide, from their latest check (`value`, `low`, `high`, `n`); None
@@ -65,6 +66,7 @@ class Entry:
     setup: Mapping[str, JSON] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     arm: str | None = None
     primary_metric: PrimaryMetric | None = None
     checked: Mapping[str, Any] | None = None

@@ -84,12 +84,18 @@ def _ranking(ranking: Board) -> Section:
             None, (bounds.moving(name, mean.bounds, mean.low, mean.high) for name, mean in means.items())
         ),
         *filter(None, (_unpaired(place, ranking) for place in ranking.places)),
+        *remarked(ranking),
     )
     columns = (
         "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
         *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, tuple(rows)),), (plot,))
+
+
+def remarked(ranking: Board) -> list[str]:
+    """Return the remarks on the runs of a ranking, each with its model."""
+    return [f"{place.label}: {remark}" for place in ranking.places for remark in place.entry.remarks]
 
 
 def summed_up(ranking: Board) -> str:

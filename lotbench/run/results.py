@@ -408,6 +408,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         setup={**record["experiment"], **digests, "version": record.get("version")},
         scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
+        remarks=tuple(run.summary.get("remarks", ())),
         arm=run.summary["arm"],
         primary_metric=primary_metric,
         checked=next(

@@ -64,6 +64,11 @@ def test_traces_of_another_shape_are_named_in_a_ranking(monkeypatch: pytest.Monk
         board(THREE[:2])
 
 
+def test_a_ranking_says_what_is_remarked_on_its_runs() -> None:
+    made = board([replace(THREE[0], remarks=("Drawn with seed 7.",)), THREE[1]])
+    assert "low: Drawn with seed 7." in section(made, "Ranking").notes
+
+
 def test_a_samples_value_is_the_mean_of_its_scored_episodes() -> None:
     failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
     half = replace(won("a", 2, 1), score=Score(0.5))
