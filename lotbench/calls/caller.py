@@ -24,6 +24,7 @@ from lotbench.calls.journal import Entry, Journal
 from lotbench.calls.prices import Price, cost, prompt_tokens, total_cost
 from lotbench.calls.store import Store, by_content
 from lotbench.config.experiment import RoleSampling
+from lotbench.errors import CallFailed
 from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import MAX_CHARACTERS, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
@@ -191,7 +192,12 @@ class Caller:
         if self.budget.limited and not role_model.outside and kind not in self._longest:
             async with self._first[kind]:
                 if kind not in self._longest:
-                    return await self._pay(request, role_model, entry)
+                    try:
+                        return await self._pay(request, role_model, entry)
+                    except CallFailed:
+                        # The others need not fail one after the other.
+                        self._longest.setdefault(kind, 0)
+                        raise
         return await self._pay(request, role_model, entry)
 
     async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:

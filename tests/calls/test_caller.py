@@ -204,6 +204,14 @@ async def test_calls_wait_for_what_those_in_flight_give_back(room: Any) -> None:
     assert 9_400 < place.budget.tokens <= 10_000 and place.budget._held_tokens == 0
 
 
+async def test_calls_of_a_kind_do_not_fail_one_after_the_other(room: Any) -> None:
+    model = Model(CallFailed("500"), latency=0.1)
+    place, began = room(model, limits=Limits(token_limit=1_000_000)), time.monotonic()
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(40))
+    assert {type(one) for one in await asyncio.gather(*asked, return_exceptions=True)} == {CallFailed}
+    assert len(model.asked) == 40 and time.monotonic() - began < 2
+
+
 async def test_what_pictures_count_at_a_server_is_learned(room: Any) -> None:
     """A server counted 25,501 tokens for a picture that was held to take 1,800, and 3.2 times a limit were used."""
     place = room(
