@@ -53,7 +53,7 @@ def export(run: Run, out: Path) -> tuple[list[Path], list[str]]:
     name = f"lotbench-{run.config.benchmark}"
     # Named after the run, since `datasets` caches by the folder's name.
     episodes = out / re.sub(r"[^A-Za-z0-9._-]+", "-", f"episodes-{run.path.name}")
-    metric = next(iter(run.summary["scores"]), "")
+    metric = run.summary["primary_metric"]
     files, scored = [], run.score() is not None
     if scored:
         files.append(out / MODEL / ".eval_results" / f"{name}.yaml")

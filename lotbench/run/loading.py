@@ -97,7 +97,7 @@ class Run:
         return {"model": model, "score": score, "played": ", ".join(spent)}
 
     def score(self, name: str | None = None) -> float | None:
-        """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).
+        """Return the value of a metric, by default the primary one; None if it has no value (`summary` has the reason).
 
         Raises:
             UsageError: The run has no metric of that name.
@@ -107,7 +107,7 @@ class Run:
             raise UsageError(
                 f"no score {name!r}{among(name, scores) if scores else ': the run has not ended'}"
             )
-        chosen = scores.get(name or next(iter(scores), ""))
+        chosen = scores.get(name or self.summary.get("primary_metric"))
         return None if chosen is None else chosen["value"]
 
     @property

@@ -94,8 +94,11 @@ class Plan:
         """Return the episodes of this plan's share, grouped by sequence: episodes in order of play that pass on memory."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples belong to the first share.
-        samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen
-        ids = [sample.id for sample in samples]
+        units = list(group_samples(self.chosen).values())
+        # What samples of one picture ask alike is then asked by one share alone.
+        units = units[first::shares] if how == "each" else [] if first else units
+        ours = {name for unit in units for name in unit}
+        ids = [sample.id for sample in self.chosen if sample.id in ours]
         return sequences(how, ids, self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -347,7 +348,11 @@ def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:
 
 def _twins(totals: Totals, names: Mapping[str, Sequence[ModelName]]) -> list[str]:
     """Return a sentence for each two models of a role that answered as one base model, such as an alias and a dated name."""
-    bases = {role: [set(map(base_model, ids)) for ids in by_index] for role, by_index in totals.ids().items()}
+    # `claude-sonnet-4.5` is `claude-sonnet-4-5` elsewhere.
+    bases = {
+        role: [{re.sub(r"[^a-z0-9]+", "-", base_model(model_id)) for model_id in ids} for ids in by_index]
+        for role, by_index in totals.ids().items()
+    }
     return [
         f"{names[role][first].text} and {names[role][other].text} are one model ({model})"
         for role, by_index in bases.items()

@@ -1,6 +1,7 @@
 """The desk: every call passes journal, budget, rate and store in that order, and a shared one passes once."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace

@@ -66,9 +66,9 @@ def test_an_alias_and_a_dated_name_are_one_judge() -> None:
     totals, names = Totals(), {"judge": (parse("gpt-4o-mini"), parse("openrouter/openai/gpt-4o-mini"))}
     for at, name in enumerate(names["judge"]):
         key = Key("lot-0001", 1, 1, "judge", 0, at, "0123456789abcdef")
-        answered = ("gpt-4o-mini-2024-07-18", "openai/gpt-4o-mini")[at]
+        answered = ("gpt-4.1-mini-2024-07-18", "openai/gpt-4-1-mini")[at]
         totals.add(Entry(key, "judge", at, name.text, "call", 0.0, Reply("Yes", answered)))
-    said = "gpt-4o-mini and openrouter/openai/gpt-4o-mini are one model (gpt-4o-mini)"
+    said = "gpt-4o-mini and openrouter/openai/gpt-4o-mini are one model (gpt-4-1-mini)"
     assert _twins(totals, names) == [said] and trust.in_short([said]) == ("few judges",)
 
 

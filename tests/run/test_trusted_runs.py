@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,11 @@ def test_ideas_of_one_block_and_problems_of_one_question_count_once(tmp_path: Pa
     problems = planned("standard", tmp_path)
     case = _case(ideas, {}, Totals(), mean_score({}), (), JudgeQuality())
     assert (case.samples, case.units) == (120, len({sample.block for sample in ideas.chosen})) == (120, 30)
-    assert set(plan.group_samples(problems.chosen)) == {problem.group for problem in problems.chosen}
+    assert set(units := plan.group_samples(problems.chosen)) == {problem.group for problem in problems.chosen}
+    # Four shards paid for the caption of one picture each.
+    shares = [replace(problems, share=(number, 4)).sequences() for number in range(4)]
+    parts = [{episode.sample for sequence in share for episode in sequence} for share in shares]
+    assert all(sum(not part.isdisjoint(unit) for part in parts) == 1 for unit in units.values())
 
 
 def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:
