@@ -152,19 +152,6 @@ async def test_an_answer_that_ends_with_an_error_is_none(choice: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("reason", "finish"),
-    [
-        ("model_context_window_exceeded", "length"),
-        ("content_filter: RECITATION", "content_filter"),
-        ("eos", "other"),
-    ],
-)
-async def test_an_answer_that_was_cut_off_is_not_whole(reason: str, finish: str) -> None:
-    body = completion() | {"choices": [{"message": {"content": "The idea is to"}, "finish_reason": reason}]}
-    assert (await reply_to(body)).finish == finish
-
-
-@pytest.mark.parametrize(
     ("told", "finish"),
     [
         ({"stopReason": "max_tokens"}, "length"),
@@ -172,6 +159,8 @@ async def test_an_answer_that_was_cut_off_is_not_whole(reason: str, finish: str)
         ({"done_reason": "length"}, "length"),
         ({"status": "incomplete"}, "length"),
         ({"finish_reason": "SAFETY"}, "content_filter"),
+        ({"finish_reason": "content_filter: RECITATION"}, "content_filter"),
+        ({"finish_reason": "model_context_window_exceeded"}, "length"),
         ({"status": "completed"}, "other"),
         ({}, "stop"),
     ],
