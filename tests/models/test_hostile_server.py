@@ -253,14 +253,10 @@ async def test_a_404_after_a_reply_is_of_one_prompt() -> None:
             await model(QUESTION)
 
 
-async def test_an_id_is_one_line() -> None:
-    assert (await reply_to(completion(model="m\n1\x0b"))).model == "m 1"
-
-
 async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
-    reply = await reply_to(completion(model="you sent sk-sesame-123" + "x" * 999))
-    assert reply.model.startswith("you sent ***x")
+    reply = await reply_to(completion(model="you\nsent\x0bsk-sesame-123" + "x" * 999))
+    assert reply.model.startswith("you sent ***x"), "in one line"
     assert len(reply.model) <= chat_format.MAX_ID
 
 
