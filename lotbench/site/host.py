@@ -106,11 +106,12 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 def answer(sample: Item, question: str) -> str:
     """Return the answer to a question on the key text: Yes or No if a fact or the lists decide, else Unclear."""
     decided, about = facts.truth(sample.key_text, question), facts.about(sample.key_text)
-    # A list may have "food" on either side where the answer may be food.
-    if decided is None and not (about and stems(question) & (about.near | about.unsure)):
-        named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
-        decided = named[0] if any(named) else None
-    return "Unclear" if decided is None else "Yes" if decided else "No"
+    right, wrong = (any(stems(question) == stems(text) for text in of) for of in lists(sample))
+    # A list may have "food" among what does not count where the answer may be food.
+    if decided is None and wrong and not (about and stems(question) & (about.near | about.unsure)):
+        decided = False
+    # What would count as a guess is no No.
+    return "Yes" if right or decided else "Unclear" if decided is None else "No"
 
 
 def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> Sequence[str]:

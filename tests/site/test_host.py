@@ -239,6 +239,13 @@ def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
     assert (facts.may_ask(text) and player_view.is_question(text)) is is_question
 
 
+def test_a_question_that_names_what_counts_is_never_answered_no() -> None:
+    """"I think it is a coat" was answered No, and then the guess coat won."""
+    english = [item for item in EASY.values() if item.language == "en"][::4]
+    denied = [text for item in english for text in lists(item)[0] if answer(item, f"Is it {text}?") == "No"]
+    assert denied == []
+
+
 def test_a_statement_amounts_to_a_question() -> None:
     asked = {"it is something you wear": "Is it something you wear?", "maybe an animal": "Is it an animal?"}
     asked |= {"It’s a person.": "Is it a person?", "its a sport": "Is it a sport?", "you eat": "you eat"}
