@@ -141,7 +141,7 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
     except Unread as error:
         message = _REASONS.get(error.kind) or _REASONS.get(error.reason)
         own = r"\2" if words.CJK.search(text) else r"\1"
-        reason = re.sub(r"(\d+ words) or (\d+ characters)", own, error.reason)
+        reason = re.sub(r"(\d{1,6} words) or (\d{1,6} characters)", own, error.reason)
         return f"{message or f'That cannot be used: {reason}.'} {FREE}"
     if name not in ("guess", "response"):
         return None
