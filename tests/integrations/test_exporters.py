@@ -49,8 +49,7 @@ def test_a_game_that_broke_off_is_a_number_nowhere(broken: Path, tmp_path: Path)
 def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, tmp_path: Path) -> None:
     exported(FOLDER / name, tmp_path)
     [entry] = [yaml.safe_load(path.read_text()) for path in (tmp_path / "model_repository").rglob("*.yaml")]
-    scores = summary(name)["scores"]
-    metric = next(metric for metric, score in scores.items() if score["value"] is not None)
+    scores, metric = summary(name)["scores"], summary(name)["primary_metric"]
     assert entry[0]["value"] == scores[metric]["value"] and entry[0]["notes"].startswith(metric)
     # The hub refuses an entry whose source has no address.
     assert entry[0].keys() == {"dataset", "value", "notes"}
@@ -136,8 +135,7 @@ def test_no_other_metric_stands_for_a_primary_metric_without_a_value(
 ) -> None:
     copy = copied(RUNS[0], tmp_path)
     table = summary(RUNS[0])
-    first = next(iter(table["scores"]))
-    table["scores"][first] |= {"value": None, "low": None, "high": None}
+    table["scores"][table["primary_metric"]] |= {"value": None, "low": None, "high": None}
     (copy / "summary.json").write_text(json.dumps(table))
     exported(copy, tmp_path / "hf")
     assert not list(tmp_path.rglob(".eval_results"))

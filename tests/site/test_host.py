@@ -240,7 +240,7 @@ def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
 
 
 def test_a_question_that_names_what_counts_is_never_answered_no() -> None:
-    """"I think it is a coat" was answered No, and then the guess coat won."""
+    """ "I think it is a coat" was answered No, and then the guess coat won."""
     english = [item for item in EASY.values() if item.language == "en"][::4]
     denied = [text for item in english for text in lists(item)[0] if answer(item, f"Is it {text}?") == "No"]
     assert denied == []
