@@ -202,7 +202,8 @@ class Caller:
 
     async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         kind, price, stats = (request.key.step, role_model.name), role_model.price, self.stats
-        most = self._most(request, kind)
+        estimated = prompt_tokens(request.messages, request.model)
+        most = self._most(kind, estimated, request.sampling.max_tokens or 0)
         calls = 0 if role_model.outside else 1
         tokens, held = calls * (most.input_tokens + most.output_tokens), price.cost(most) if price else 0.0
         await self.budget.reserve(tokens, held)
@@ -236,24 +237,22 @@ class Caller:
             self.budget.settle(tokens, held, used, spent or 0.0)
         # A server may count what no reply of this length can have.
         role_model.tokens.debit(calls * min(used.output_tokens, most.output_tokens))
-        self._learn(request, kind, reply)
+        self._learn(kind, estimated, reply)
         stats.calls += 1
         stats.cost = total_cost((stats.cost, spent))
         return reply
 
-    def _most(self, request: Request, kind: tuple[str, str]) -> Usage:
-        """Return the largest expected usage of a call."""
-        longest = max(self._longest.get(kind, 0), request.sampling.max_tokens or 0)
-        prompt = self._input_factor.get(request.model, 1.0) * prompt_tokens(request.messages, request.model)
-        return Usage(math.ceil(prompt), 0, longest)
+    def _most(self, kind: tuple[str, str], estimated: int, max_tokens: int) -> Usage:
+        """Return the largest expected usage of a call with so many estimated input tokens."""
+        factor = self._input_factor.get(kind[1], 1.0)
+        return Usage(math.ceil(factor * estimated), 0, max(self._longest.get(kind, 0), max_tokens))
 
-    def _learn(self, request: Request, kind: tuple[str, str], reply: Reply) -> None:
+    def _learn(self, kind: tuple[str, str], estimated: int, reply: Reply) -> None:
         """Take note of what a reply used; an empty one without tokens, for a refused request, says nothing."""
-        used, model = reply.usage, request.model
+        used, model = reply.usage, kind[1]
         if reply.text or used.output_tokens:
             self._longest[kind] = max(self._longest.get(kind, 0), used.output_tokens)
-            factor = used.input_tokens / prompt_tokens(request.messages, model)
-            self._input_factor[model] = max(self._input_factor.get(model, 1.0), factor)
+            self._input_factor[model] = max(self._input_factor.get(model, 1.0), used.input_tokens / estimated)
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
         """Count the usage of a reply that was billed and cannot be used; `used` is None if unknown.

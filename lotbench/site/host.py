@@ -106,9 +106,10 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 def answer(sample: Item, question: str) -> str:
     """Return the answer to a question on the key text: Yes or No if a fact or the lists decide, else Unclear."""
     decided, about = facts.truth(sample.key_text, question), facts.about(sample.key_text)
-    right, wrong = (any(stems(question) == stems(text) for text in of) for of in lists(sample))
+    asked = stems(question)
+    right, wrong = (any(asked == stems(text) for text in of) for of in lists(sample))
     # A list may have "food" among what does not count where the answer may be food.
-    if decided is None and wrong and not (about and stems(question) & (about.near | about.unsure)):
+    if decided is None and wrong and not (about and asked & (about.near | about.unsure)):
         decided = False
     # What would count as a guess is no No.
     return "Yes" if right or decided else "Unclear" if decided is None else "No"
@@ -122,9 +123,10 @@ def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> 
     true = [*clues, *(question for question in asked if answer(sample, question) == "Yes")]
     past = [*asked, *(question for text in true for question in facts.mentioned(text))]
     best = [question for question in facts.best_questions(sample.key_text, past) if question not in past]
-    refuted = [question for question in best[SUGGESTED - 1 :] if answer(sample, question) == "No"]
-    all_true = all(answer(sample, question) == "Yes" for question in best[: SUGGESTED - 1])
-    return [*best[: SUGGESTED - 1], *(refuted if all_true and refuted else best[SUGGESTED - 1 :])[:1]]
+    first, last = best[: SUGGESTED - 1], best[SUGGESTED - 1 :]
+    if all(answer(sample, question) == "Yes" for question in first):
+        last = [question for question in last if answer(sample, question) == "No"] or last
+    return [*first, *last[:1]]
 
 
 def alike(text: str, other: str) -> float:
