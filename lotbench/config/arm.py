@@ -44,6 +44,12 @@ def arm(settings: BaseModel) -> str | None:
     return ", ".join(parts) or None
 
 
+def arm_settings(settings: BaseModel) -> frozenset[str]:
+    """Return the names of the settings that the arm names."""
+    fields = type(settings).model_fields
+    return frozenset(name for name, field in fields.items() if SETS_ARM in field.metadata or name == "arm")
+
+
 def score_settings(settings: BaseModel, *, only: bool = False) -> frozenset[str]:
     """Return the names of the `SCORES_ONLY` settings; with `only`, without those that now change the episode too (`unless`)."""
     marks = (

@@ -23,8 +23,8 @@ from lotbench.calls import embeddings, judge_records
 from lotbench.calls.footprint import Work, footprint
 from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
-from lotbench.config.arm import arm, score_settings
-from lotbench.config.experiment import Experiment, Limits, RoleSampling, validate
+from lotbench.config.arm import arm, arm_settings, score_settings
+from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, Servers, base_model, identity, parse
 from lotbench.errors import DataError, RunFolderError, UsageError, shape_errors
 from lotbench.harness import judge_standing
@@ -320,18 +320,24 @@ def _case(
 
 
 def _own(plan: Plan) -> dict[str, str]:
-    """Return what a run has of its user's own, by name: samples, prompts, and changed settings as text."""
+    """Return what a run has of its user's own, by name: samples, prompts, and as text the changed settings that its arm does not name."""
     experiment, settings = plan.experiment, plan.settings
-    sampling = experiment.sampling.get("candidate", RoleSampling())
-    values = {
-        "score's settings": settings.model_dump(include=score_settings(settings), exclude_defaults=True),
-        "candidate's sampling parameters": sampling.model_dump(exclude_none=True),
-        "pictures' settings": experiment.model_dump(include={"max_image_px"}, exclude_defaults=True),
+    # A setting without a default is decided by the models of the roles.
+    decided = {name for name, field in type(settings).model_fields.items() if field.default is None}
+    changed = settings.model_dump(exclude=arm_settings(settings) | decided | {"panel"}, exclude_defaults=True)
+    changed |= experiment.model_dump(include={"max_image_px", "languages"}, exclude_defaults=True)
+    for role, sampling in experiment.sampling.items():
+        default = asdict(plan.benchmark.roles[role].sampling)
+        values = sampling.model_dump(exclude_none=True, exclude={"seed"})
+        changed |= {
+            f"sampling.{role}.{name}": values[name] for name in values if values[name] != default[name]
+        }
+    text = ", ".join(f"{name} = {value}" for name, value in changed.items())
+    return {
+        "samples": experiment.data if plan.own_data else "",
+        "prompts": experiment.prompts,
+        "settings": text,
     }
-    pairs = {
-        what: ", ".join(f"{name} = {value}" for name, value in of.items()) for what, of in values.items()
-    }
-    return {"samples": experiment.data if plan.own_data else "", "prompts": experiment.prompts, **pairs}
 
 
 def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:

@@ -242,10 +242,10 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
         "Drawn with seed 3: another seed draws other samples or tasks.",
     )
     assert remarks(
-        case(unread={"candidate": (0, 6, 108)}, own={"score's settings": "alpha = 0.02", "prompts": ""})
+        case(unread={"candidate": (0, 6, 108)}, own={"settings": "refusals = drop", "prompts": ""})
     ) == (
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
-        "The score's settings are not lotbench's (alpha = 0.02).",
+        "The settings are not lotbench's (refusals = drop).",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",

@@ -59,8 +59,11 @@ async def test_scores_without_a_judge_need_no_check(tmp_path: Path, monkeypatch:
     few = await run("rinobench", tmp_path, settings=settings)
     assert few["reasons"] == ["the run is of 3 samples, fewer than 50"]
     monkeypatch.setattr(trust, "MIN_SAMPLES", 3)
-    found = await run("rinobench", tmp_path, settings=settings)
+    sampling = {"candidate": {"temperature": 0.2}}
+    found = await run("rinobench", tmp_path, settings=settings | {"join": "position"}, sampling=sampling)
     assert found["rankable"] is True and found["arm"] == "justification=false"
+    changed = "The settings are not lotbench's (join = position, sampling.candidate.temperature = 0.2)."
+    assert changed in found["remarks"]
 
 
 @pytest.mark.parametrize(
