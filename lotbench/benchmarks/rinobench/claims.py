@@ -24,7 +24,8 @@ KINDS = ("known", "novelty")
 """Known aspects say what exists already, novelty aspects what is new (Fig. 3)."""
 Arguments: TypeAlias = Mapping[str, Mapping[str, str]]
 """The arguments of a justification by kind, each text by its id."""
-ARGUMENT = 400
+ARGUMENT, MOST_ARGUMENTS = 400, 200
+"""The maximum length of an argument in characters, and the maximum number of arguments of a kind in a reply that is read."""
 
 
 class Strict(Form, extra="forbid"):
@@ -33,9 +34,12 @@ class Strict(Form, extra="forbid"):
 
 @cache
 def extraction(limit: int) -> type[Form]:
-    """Return the schema of a reply with the arguments of a justification: at most `limit` known and `limit` novelty ones."""
+    """Return the schema of a reply with the arguments of a justification: at most `limit` known and `limit` novelty ones.
+
+    Up to MOST_ARGUMENTS are read, since not every server keeps to a schema.
+    """
     texts = list[Annotated[str, prose(ARGUMENT)]]
-    field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
+    field: Any = (texts, Field(max_length=MOST_ARGUMENTS, json_schema_extra={"maxItems": limit}))
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
 
 
@@ -89,10 +93,11 @@ def checking(claims: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, .
         works: Ids of the related works, which ground known claims; empty for claims about novelty, which the idea grounds.
     """
     fields: dict[str, Any] = {}
+    matches = _ids(gold) if gold else None
     for claim in claims:
         fields[f"{claim}_reason"] = (Annotated[str, prose(240)], ...)
-        if gold:
-            fields[f"{claim}_gold"] = (_ids(gold), ...)
+        if matches:
+            fields[f"{claim}_gold"] = (matches, ...)
         fields[f"{claim}_works" if works else f"{claim}_in_idea"] = (_ids(works) if works else YesNo, ...)
     return create_model("Checking", __base__=Strict, **fields)
 

@@ -89,6 +89,11 @@ async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> No
     assert played.value("macro_f1") == 0.0
 
 
+async def test_more_arguments_than_a_check_can_hold_are_not_read() -> None:
+    played = await play(judge([f"Looking {number} is known." for number in range(201)], [], {}))
+    assert {step["status"] for step in played.steps("claims")} == {"unparsed"}
+
+
 async def test_a_candidate_that_never_replies_is_in_no_score() -> None:
     played = await play(judge([], [], {}), CallFailed("gone"))
 
