@@ -11,7 +11,7 @@ import hashlib
 import math
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +28,9 @@ from lotbench.errors import CallFailed
 from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import MAX_CHARACTERS, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
+
+ALONE = 3
+"""The maximum number of failed calls of a kind that go alone under a limit."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,8 @@ class Caller:
     _input_factor: dict[str, float] = field(default_factory=dict)
     """The largest ratio of counted to estimated input tokens of each model, at least 1: pictures may count many times as much."""
     _first: dict[tuple[str, str], asyncio.Lock] = field(default_factory=partial(defaultdict, asyncio.Lock))
+    _failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """The calls of each kind that went alone and failed."""
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
         """Put a question of an episode to the model that its role and index name, and return the answer.
@@ -191,12 +196,12 @@ class Caller:
         kind = request.key.step, role_model.name
         if self.budget.limited and not role_model.outside and kind not in self._longest:
             async with self._first[kind]:
-                if kind not in self._longest:
+                # If a server answers nothing, not all calls need to fail one after the other.
+                if kind not in self._longest and self._failed[kind] < ALONE:
                     try:
                         return await self._pay(request, role_model, entry)
                     except CallFailed:
-                        # The others need not fail one after the other.
-                        self._longest.setdefault(kind, 0)
+                        self._failed[kind] += 1
                         raise
         return await self._pay(request, role_model, entry)
 

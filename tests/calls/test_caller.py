@@ -169,6 +169,15 @@ async def test_calls_in_flight_wait_for_the_first_of_their_kind(room: Any) -> No
     assert (len(model.asked), place.budget.tokens) == (2, 8000)
 
 
+async def test_a_first_call_that_fails_does_not_send_the_others_at_once(room: Any) -> None:
+    """A 400 came first, and $6.07 of a limit of $1.50 were spent."""
+    model = Model(CallFailed("400"), Reply("{}", "m", usage=Usage(0, 0, 4000)), latency=0.01)
+    place = room(model, limits=Limits(token_limit=10_000))
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert (len(model.asked), place.budget.tokens) == (3, 8000)
+
+
 async def test_a_reply_of_an_earlier_session_is_remembered_by_its_model(room: Any) -> None:
     model = Model(GOOD)
     model.remember = (heard := []).append  # type: ignore[attr-defined]

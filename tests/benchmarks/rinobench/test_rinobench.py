@@ -90,7 +90,8 @@ async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> No
 
 
 async def test_more_arguments_than_a_check_can_hold_are_not_read() -> None:
-    played = await play(judge([f"Looking {number} is known." for number in range(201)], [], {}))
+    many = {"known": [f"Looking {number} is known." for number in range(201)], "novelty": []}
+    played = await play(judge([], [], {}, claims=[many] * 3))
     assert {step["status"] for step in played.steps("claims")} == {"unparsed"}
 
 
