@@ -62,6 +62,7 @@ class Facts:
         models: The ids of the models of each role, as the servers named them.
         arm: The variant of the benchmark, named beside each score; None if the benchmark has one variant only.
         n_samples: The number of samples of the run.
+        data_set: The name of their data set; "" if it is not known.
         n_episodes: The number of episodes of the complete run.
         reasons: Why the run is not trusted; empty if it is (`trust.reasons`).
         check: The command that checks its judge and oracle; "" if they are checked or no command can.
@@ -100,6 +101,7 @@ class Facts:
     check: str = ""
     run: str = ""
     primary_metric: str = ""
+    data_set: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -168,6 +170,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "rankable": not facts.reasons,
         "reasons": list(facts.reasons),
         "remarks": list(facts.remarks),
+        "data_set": facts.data_set,
         "n_samples": facts.n_samples,
         "n_traces": report.n_traces,
         "outcomes": dict(report.outcomes),
@@ -259,12 +262,13 @@ def _outcome_text(report: Report) -> str:
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
     ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
+    samples = counted(facts.n_samples, "sample") + (f" of {facts.data_set}" if facts.data_set else "")
     return bullets(
         [
             f"benchmark {facts.benchmark} version {facts.version}, reference preset {facts.preset}",
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
-            f"{report.n_traces} of {counted(facts.n_episodes, 'task')} on {counted(facts.n_samples, 'sample')}: {ended}",
+            f"{report.n_traces} of {counted(facts.n_episodes, 'task')} on {samples}: {ended}",
             f"time: {facts.wall_s:.1f} s; {spent.calls:,} calls, {cost}{assumed}",
         ]
     )

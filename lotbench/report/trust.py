@@ -237,7 +237,7 @@ def remarks(case: Case) -> tuple[str, ...]:
             notes.append(
                 f"{broken} of the {replies} replies of the {role} could not be read or broke a rule of the task."
             )
-    notes += [f"The {what} are not lotbench's ({place})." for what, place in case.own.items() if place]
+    notes += [f"The {what} are not the default ones ({place})." for what, place in case.own.items() if place]
     if case.seen is None:
         notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
     for check in case.checks:

@@ -155,6 +155,7 @@ def _facts(
             for role, names in plan.names.items()
         },
         arm=arm(settings),
+        data_set=recorded.home(plan.experiment).name,
         n_samples=len(plan.chosen),
         n_episodes=sum(map(len, plan.sequences())),
         reasons=reasons,
@@ -326,6 +327,9 @@ def _own(plan: Plan) -> dict[str, str]:
     decided = {name for name, field in type(settings).model_fields.items() if field.default is None}
     changed = settings.model_dump(exclude=arm_settings(settings) | decided | {"panel"}, exclude_defaults=True)
     changed |= experiment.model_dump(include={"max_image_px", "languages"}, exclude_defaults=True)
+    data_set = recorded.home(experiment).name
+    if data_set != plan.benchmark.data_set and not plan.own_data:
+        changed["data"] = data_set
     for role, sampling in experiment.sampling.items():
         default = asdict(plan.benchmark.roles[role].sampling)
         values = sampling.model_dump(exclude_none=True, exclude={"seed"})

@@ -78,7 +78,7 @@ def test_calls_tokens_and_cost_add_up() -> None:
 def test_the_summary_has_its_fields_and_survives_json() -> None:
     found = json.loads(json.dumps(to_summary(report()), allow_nan=False))
     assert " ".join(found) == (
-        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes primary_metric scores usage "
+        "schema benchmark models arm complete rankable reasons remarks data_set n_samples n_traces outcomes primary_metric scores usage "
         "diagnostics digests footprint wall_s"
     )
     assert found["schema"] == 2 and found["complete"] is True and found["rankable"] is True

@@ -245,7 +245,7 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
         case(unread={"candidate": (0, 6, 108)}, own={"settings": "refusals = drop", "prompts": ""})
     ) == (
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
-        "The settings are not lotbench's (refusals = drop).",
+        "The settings are not the default ones (refusals = drop).",
     )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",

@@ -62,8 +62,11 @@ async def test_scores_without_a_judge_need_no_check(tmp_path: Path, monkeypatch:
     sampling = {"candidate": {"temperature": 0.2}}
     found = await run("rinobench", tmp_path, settings=settings | {"join": "position"}, sampling=sampling)
     assert found["rankable"] is True and found["arm"] == "justification=false"
-    changed = "The settings are not lotbench's (join = position, sampling.candidate.temperature = 0.2)."
+    changed = "The settings are not the default ones (join = position, sampling.candidate.temperature = 0.2)."
     assert changed in found["remarks"]
+    easy = await run("rinobench", tmp_path, settings=settings, data="rinobench_easy")
+    assert "The settings are not the default ones (data = rinobench_easy)." in easy["remarks"]
+    assert (found["data_set"], easy["data_set"]) == ("rinobench", "rinobench_easy")
 
 
 @pytest.mark.parametrize(
