@@ -77,6 +77,8 @@ def export(run: Run, out: Path) -> tuple[list[Path], list[str]]:
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
     """Yield rows as JSON lines with one type for each column: lists and dicts become JSON strings."""
     for row in rows:
+        # A server's error may quote a prompt with a key text.
+        row = {name: value for name, value in row.items() if name != "why"}
         if row.get("role") not in (None, "candidate"):
             row = {name: value for name, value in row.items() if not _is_text(name, value)}
         plain = {

@@ -23,20 +23,14 @@ if TYPE_CHECKING:
 Structured: TypeAlias = Literal["json_schema", "json_schema_unbounded", "json_object", "text"]
 LADDER: tuple[Structured, ...] = ("json_schema", "json_schema_unbounded", "json_object", "text")
 """The ways to request an answer in a form, from the strictest to a free text. `unbounded` leaves out string lengths."""
-FINISHES: dict[str, Finish] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "incomplete": "length",
-    **dict.fromkeys(("safety", "prohibited_content", "blocklist", "recitation", "spii"), "content_filter"),
-    "guardrail_intervened": "content_filter",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",
-    "refusal": "content_filter",
+FINISHES: dict[Finish, re.Pattern[str]] = {
+    "stop": re.compile(r"^(?:stop|end_turn)$"),
+    "content_filter": re.compile(
+        "filter|safety|toxic|block|blacklist|prohibit|refus|guardrail|recitation|spii|sensitive"
+    ),
+    "length": re.compile("length|max|limit|exceed|incomplete"),
 }
+"""What a provider's finish reason contains, by our finish reason: Bedrock says `content_filtered`, Gemini `MAX_TOKENS`."""
 REASONS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
 """The names of the finish reason in LangChain's messages of OpenAI, Anthropic, Bedrock, Ollama and OpenAI's Responses API."""
 BROKEN = ("error", "insufficient_system_resource", "network_error", "abort")
@@ -179,8 +173,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),
-        # Gemini says `content_filter: RECITATION`.
-        finish=FINISHES.get(str(reason).lower().partition(":")[0], "other"),
+        finish=next((ours for ours, words in FINISHES.items() if words.search(str(reason).lower())), "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
         usage=Usage(

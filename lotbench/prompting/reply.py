@@ -21,6 +21,8 @@ from lotbench.types import JSON, Answer, Reply, Verdict
 REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
 _TAG = re.compile(rf"<(?P<ends>/?)(?P<name>{_TAGS})>", re.IGNORECASE)
+MAX_FAULT = 500
+"""The maximum length of what a fault of a form says, in characters: pydantic names all ids that would be allowed."""
 HALVES = re.compile("[\ud800-\udfff]")
 """Lone surrogates: JSON can hold them, UTF-8 files cannot."""
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
@@ -210,7 +212,7 @@ def _fill(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
     except ValidationError as error:
         # The model sees this message in its second attempt: pydantic's own words, as in earlier runs.
         faults = faults_of(error, field=lambda name: name or form.__name__, message=itemgetter("msg"))
-        raise Unread("unparsed", faults[0]) from None
+        raise Unread("unparsed", faults[0][:MAX_FAULT]) from None
 
 
 def _object(text: str) -> dict[str, JSON] | None:

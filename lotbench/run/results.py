@@ -326,7 +326,9 @@ def _own(plan: Plan) -> dict[str, str]:
     # A setting without a default is decided by the models of the roles.
     decided = {name for name, field in type(settings).model_fields.items() if field.default is None}
     changed = settings.model_dump(exclude=arm_settings(settings) | decided | {"panel"}, exclude_defaults=True)
-    changed |= experiment.model_dump(include={"max_image_px", "languages"}, exclude_defaults=True)
+    changed |= experiment.model_dump(
+        mode="json", include={"max_image_px", "languages"}, exclude_defaults=True
+    )
     data_set = recorded.home(experiment).name
     if data_set != plan.benchmark.data_set and not plan.own_data:
         changed["data"] = data_set
@@ -349,7 +351,9 @@ def _unread(traces: Sequence[Trace]) -> dict[str, tuple[int, int, int]]:
     by_role: dict[str, Counter[str]] = {}
     for step in (step for trace in traces for step in trace.steps if step["role"]):
         value: Any = step["value"]
-        by_role.setdefault(str(step["role"]), Counter())[value.get("status") or "ok"] += 1
+        # The length of an answer is a rule of HIC-Bench.
+        status = "over_length" if value.get("over_length") else value.get("status") or "ok"
+        by_role.setdefault(str(step["role"]), Counter())[status] += 1
     return {
         role: (sum(kinds[kind] for kind in UNREAD), kinds.total() - kinds["ok"], kinds.total())
         for role, kinds in by_role.items()
@@ -445,7 +449,7 @@ def _conditions(config: Experiment, servers: Servers) -> dict[str, Any]:
     """Return the parts of an experiment that must be equal for runs to be ranked together: all but candidate and samples."""
     roles = {role: [identity(parse(name, servers)) for name in names] for role, names in config.roles.items()}
     sampling = {role: chosen.model_dump() for role, chosen in config.sampling.items() if role != "candidate"}
-    equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px")}
+    equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px", "languages")}
     return {**equal, "roles": roles, "sampling": sampling}
 
 

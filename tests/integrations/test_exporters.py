@@ -104,6 +104,7 @@ JUDGED = "A text of a judge that tells what nobody may read."
 def test_what_is_to_be_published_tells_no_reference_and_has_the_canary(name: str, tmp_path: Path) -> None:
     copy = copied(name, tmp_path)
     rows = lines(copy / "traces.jsonl")
+    rows[0] |= {"outcome": "judge_failed", "score": FAILED, "why": JUDGED}
     said = [step for row in rows for step in row["steps"] if step["role"] not in (None, "candidate")]
     for step in said:
         step["value"] |= {"chain": JUDGED, "known": {"gk1": JUDGED}, "steps": [JUDGED]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from lotbench.errors import DataError
 from lotbench.harness.judge_validation import JudgeQuality
 from lotbench.metrics.primary_metric import mean_score
 from lotbench.report import trust
+from lotbench.report.leaderboard import differing
 from lotbench.run import plan, recorded
-from lotbench.run.results import _case
+from lotbench.run.results import _case, _unread, entry
 from lotbench.storage import adapter_texts, datasets
 from lotbench.storage.run_folder import Folder, read_json
 from tests.fakes import RuleModel
@@ -67,6 +69,23 @@ async def test_scores_without_a_judge_need_no_check(tmp_path: Path, monkeypatch:
     easy = await run("rinobench", tmp_path, settings=settings, data="rinobench_easy")
     assert "The settings are not the default ones (data = rinobench_easy)." in easy["remarks"]
     assert (found["data_set"], easy["data_set"]) == ("rinobench", "rinobench_easy")
+
+
+async def test_a_run_in_one_language_says_so_and_is_ranked_apart(tmp_path: Path) -> None:
+    """Who fails in Chinese had .758 instead of .435, without a word."""
+    models = {"model": player("gpt-x"), "roles": {"judge": player("j"), "oracle": player("o")}}
+    one, both = [
+        await evaluate(**models, out=tmp_path, limit=1, repeats=1, languages=languages)
+        for languages in (("en",), ())
+    ]
+    assert "The settings are not the default ones (languages = ['en'])." in one.summary["remarks"]
+    assert differing(entry(one), entry(both)) == ["languages: en and "]
+
+
+def test_a_text_longer_than_asked_for_is_counted_beside_what_cannot_be_read() -> None:
+    values = [{"status": "ok", "over_length": True}, {"status": "ok"}, {"status": "refused"}]
+    steps = [{"role": "candidate", "value": value} for value in values]
+    assert _unread([SimpleNamespace(steps=steps)]) == {"candidate": (1, 2, 3)}  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
