@@ -108,14 +108,15 @@ class Loop:
         workers = [
             asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
         ]
-        closing = asyncio.create_task(_close(workers, finished))
+        closing = asyncio.gather(*workers, return_exceptions=True)
+        closing.add_done_callback(lambda _: finished.put_nowait(None))
         try:
             while (trace := await finished.get()) is not None:
                 yield trace
         finally:
             for worker in workers:
                 worker.cancel()
-            await asyncio.gather(*workers, closing, return_exceptions=True)
+            await closing
         if self._stop is not None:
             raise self._stop
 
@@ -187,8 +188,3 @@ async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
         why=state["why"],
         arrived=state["arrived"],
     )
-
-
-async def _close(workers: Sequence[asyncio.Task[None]], finished: asyncio.Queue[Trace | None]) -> None:
-    await asyncio.gather(*workers, return_exceptions=True)
-    finished.put_nowait(None)

@@ -208,7 +208,4 @@ def by_task(values: Floats, ratings: Ratings) -> Floats:
 
 def mean(values: Floats, axis: int = -1) -> Floats:
     """Return the mean along an axis of the values that are not NaN; NaN where all are."""
-    there = ~np.isnan(values)
-    n = there.sum(axis=axis)
-    total = np.where(there, values, 0.0).sum(axis=axis)
-    return divided(total, n)
+    return divided(np.nansum(values, axis=axis), (~np.isnan(values)).sum(axis=axis))
