@@ -4,8 +4,6 @@ Episodes of one sequence run in order and pass on their memory. A failed episode
 hit every episode stops the run; a bug in one episode does not stop the others. The loop imports no graph and no model.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

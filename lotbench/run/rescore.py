@@ -4,8 +4,6 @@ The journal has the reply to each question by its key, so the replay gives the s
 replies better gives better traces.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace

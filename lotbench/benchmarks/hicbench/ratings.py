@@ -5,8 +5,6 @@ An intelligent hallucination (IH) has high marks. A defective one (DH) is an ans
 A verdict that could not be read is missing (NaN); every rate is over the verdicts that were read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
