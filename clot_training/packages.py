@@ -1,7 +1,5 @@
 """A check that the packages of all steps are installed, made before a step that may take hours."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from clot_training.config import Config

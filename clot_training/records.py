@@ -4,8 +4,6 @@ Steps exchange data only through files in the work folder, so each can run on an
 Pictures are given by path and read only where a model takes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

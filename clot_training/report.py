@@ -5,8 +5,6 @@ answers by the likelihood of each option's letter, so that every answer can be r
 `part=held_out` puts the same problems in the benchmark's own words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace

@@ -4,8 +4,6 @@ Proposals are made as by `lotbench data build-lotbench`: a model writes them, an
 `lotbench data review`. Then the same step is run again and writes the data set of accepted proposals.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -5,8 +5,6 @@ Models*. The graph defines the order of the nodes; the benchmark defines the nod
 plays the m games (lines 1 and 11), and `score.py` computes S_c (line 13).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 

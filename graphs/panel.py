@@ -4,8 +4,6 @@ The benchmark's nodes decide how many answers are asked for and how many judges 
 makes no calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ A graph server passes names and numbers but no clients or pictures. Each node ma
 names the folder of the journal. An episode that is continued later, or repeated from an earlier node, reuses all replies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -8,8 +8,6 @@
 that importing a part of lotbench does not import all of it.
 """
 
-from __future__ import annotations
-
 # Read by type checkers by its name; `typing` itself would take longer than all else that `--help` imports.
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """Opening of regular files only: a folder from somebody else may hold a pipe, or a link to an endless device."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

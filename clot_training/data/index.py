@@ -3,8 +3,6 @@
 Selections need responses to other pictures, and rankings other responses to the same one.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, islice

@@ -3,8 +3,6 @@
 The draws for an instruction are seeded by its row and number, so they do not depend on the rows before it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter, defaultdict

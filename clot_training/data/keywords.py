@@ -4,8 +4,6 @@ Names, auxiliaries and stop words are excluded. English words are lower-cased an
 turns `taxes` into `taxis`); Japanese words are in dictionary form.
 """
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 The wordings are the sections of `prompts/LANGUAGE/KIND_TYPE.txt`. Training and exploration use the same wordings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CLIP embeddings of pictures and words, by any model that open_clip loads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

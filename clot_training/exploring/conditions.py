@@ -3,8 +3,6 @@
 Bounds are computed in integers, since in floats 100 - 70 % of 100 is 29.999...
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

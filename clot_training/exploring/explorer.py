@@ -3,8 +3,6 @@
 All draws are made or seeded in the batch, so the result depends on the batch alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from random import Random

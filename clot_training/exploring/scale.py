@@ -4,8 +4,6 @@ Ray gives prepared batches to workers that each hold the model; results come bac
 again and repeats its batch. Each machine needs the data sets and models.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Vectors of rows and keywords for their similarity: pictures by CLIP, questions by the sentence encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """The vocabulary of keywords of each language."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias

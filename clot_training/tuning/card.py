@@ -1,7 +1,5 @@
 """The model card of an adapter or a merged model, filled from the files of its stage."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ Rows are written into the stage's folder line by line and read by every process,
 Pictures are given by path and opened when their batch is made.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

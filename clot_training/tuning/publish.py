@@ -1,7 +1,5 @@
 """`clot merge`: merge the last tuned adapter into its base."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

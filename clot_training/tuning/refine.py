@@ -3,8 +3,6 @@
 Kept candidates become a second file of instructions, each with the prompt to which it was written.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ The libraries' dataclasses define and validate the fields. Fields that a stage s
 refused with a hint where to set them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import warnings

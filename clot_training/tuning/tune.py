@@ -5,8 +5,6 @@ package provides the rows (`examples`) and the default layers (`weights`). A sta
 torchrun, on GPUs or (gloo) CPUs, and continues from its last checkpoint after a kill.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -4,8 +4,6 @@ A GGUF file, such as that of the embedded model, is converted once into a folder
 would treat the file itself as quantized, and refuse to train or save it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -4,8 +4,6 @@ Each benchmark of lotbench is a folder; all folders use the same file names. An 
 an entry point in the group `lotbench.benchmarks`: the benchmark's name, and the module whose `benchmark` declares it.
 """
 
-from __future__ import annotations
-
 from importlib import import_module, metadata
 from pathlib import Path
 

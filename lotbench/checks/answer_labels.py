@@ -4,8 +4,6 @@ The rows do not show the verdicts of judges. A label is kept only if the run has
 use it. Several people may label one answer, each under a name (`who`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

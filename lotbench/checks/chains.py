@@ -4,8 +4,6 @@ The judge writes one chain for a sample, and uses it in every game on the sample
 again, with new chains. Chain 0 is the stored one; `Validation.redraw` makes the question for each new one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from random import Random

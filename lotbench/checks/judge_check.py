@@ -3,8 +3,6 @@
 Calls pass through the same caller, journal and store as in a run, so the same command continues a stopped check.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 All faults of the request and of the judge set are found here, before the first call and before a folder is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

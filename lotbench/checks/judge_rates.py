@@ -4,8 +4,6 @@ Unreadable verdicts are counted separately and are not part of the rates. The ra
 row; further judgings show only how often a verdict flips.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias

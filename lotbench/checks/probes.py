@@ -3,8 +3,6 @@
 The benchmark's own node asks the question and reads the reply, so a judge is measured on the questions of the game.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace

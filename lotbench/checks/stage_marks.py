@@ -3,8 +3,6 @@
 `judge-check --stages DIR` writes each chain once, with an empty mark; this module reads the marked file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The module of a command is imported when the command runs, so that `--help` is instant.
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import io

@@ -1,7 +1,5 @@
 """Commands on ballots, which show the free responses of several runs side by side: make, count and rank."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

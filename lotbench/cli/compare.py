@@ -1,7 +1,5 @@
 """`lotbench compare`: the comparison of runs, written as an HTML page, as Markdown and as JSON, and printed in sentences."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`--dry-run`: what a run would do, the maximum number of its calls, and an estimate of their cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 

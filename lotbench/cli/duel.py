@@ -1,7 +1,5 @@
 """`lotbench duel`: models play the same samples, with up to four interim tests, until they differ clearly."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

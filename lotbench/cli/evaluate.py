@@ -1,7 +1,5 @@
 """`lotbench evaluate`, and what other commands share with it: flags to configuration, interruption, the printed result."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import signal

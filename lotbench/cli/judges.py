@@ -1,7 +1,5 @@
 """`lotbench judge-check`: error rates of judges and oracle on labelled rows, and on guesses drawn from a run."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

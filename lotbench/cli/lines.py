@@ -1,7 +1,5 @@
 """Lines of the terminal: text wrapped at spaces beneath its label, and commands that can be copied."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 

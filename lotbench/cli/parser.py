@@ -1,7 +1,5 @@
 """The parser of all commands with their flags; the function of a command is imported when the command runs."""
 
-from __future__ import annotations
-
 import argparse
 import tomllib
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Commands for people: view runs, play games, vote on ballots, review data."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import datetime

@@ -1,7 +1,5 @@
 """The game at a terminal, the same as on the page, drawn with rich; escape sequences in models' texts are replaced."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 from collections.abc import Callable, Iterator, Mapping

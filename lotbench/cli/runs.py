@@ -1,7 +1,5 @@
 """Commands on runs: resume, score, report, export, replay and show; and `lotbench list`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

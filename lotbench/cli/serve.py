@@ -1,7 +1,5 @@
 """`lotbench serve`: an OpenEnv server of the game on the loopback address, for training code."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

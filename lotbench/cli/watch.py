@@ -3,8 +3,6 @@
 The word lists of the sample judge both games, so that a yes is meaningful although the model is tiny. Both become runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -9,8 +9,6 @@ scores and leaderboards. Tables never mix arms. A setting that changes only the 
 reports give both scores.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

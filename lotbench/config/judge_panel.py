@@ -3,8 +3,6 @@
 Results can be compared only under the same judges, so a panel has an id with the digest of its models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The makers of models, from their names. A model may favour, or have an advantage on, what a model of its maker wrote."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Forms of a name, in this order: `hf:BASE+ADAPTER` (optionally `:4bit` or `:8bit`
 unknown provider is an error that lists the known ones.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

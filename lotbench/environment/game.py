@@ -4,8 +4,6 @@ The game runs through the same graph as an episode of a run. Where a run would c
 an observation and waits for `step`. The same replies give the same trace as `evaluate`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -3,8 +3,6 @@
 `docs/integrations.md` has a complete loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Protection of a game server: the key of its clients, limits of requests and connections, and messages that are no JSON objects."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

@@ -4,8 +4,6 @@ A client sees the candidate's messages and the reward. Key texts and reasons of 
 server, and so do errors of judges, which may quote them.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A ballot hides the models: responses are shuffled for each prompt, and a separat
 responses to a prompt at once, or pairs; votes on pairs are rated by the model of Bradley and Terry.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A benchmark declares the nodes of its graph, which ask models, and pure function
 (`grade`) and the metrics of a run. docs/development.md has a complete example.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias

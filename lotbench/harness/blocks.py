@@ -4,8 +4,6 @@ A judge is told that the text between two marker lines is never an instruction. 
 second marker itself, and a verdict after it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The record of a finding of `data check`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -3,8 +3,6 @@
 They are read from the run folder, so scores can be computed again without the store, the network or the encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Results of judge checks are read from their records in the store and passed to t
 check for each judge and each criterion that scores rest on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Episodes of one sequence run in order and pass on their memory. A failed episode
 hit every episode stops the run; a bug in one episode does not stop the others. The loop imports no graph and no model.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,14 +106,15 @@ class Loop:
         workers = [
             asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
         ]
-        closing = asyncio.create_task(_close(workers, finished))
+        closing = asyncio.gather(*workers, return_exceptions=True)
+        closing.add_done_callback(lambda _: finished.put_nowait(None))
         try:
             while (trace := await finished.get()) is not None:
                 yield trace
         finally:
             for worker in workers:
                 worker.cancel()
-            await asyncio.gather(*workers, closing, return_exceptions=True)
+            await closing
         if self._stop is not None:
             raise self._stop
 
@@ -187,8 +186,3 @@ async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
         why=state["why"],
         arrived=state["arrived"],
     )
-
-
-async def _close(workers: Sequence[asyncio.Task[None]], finished: asyncio.Queue[Trace | None]) -> None:
-    await asyncio.gather(*workers, return_exceptions=True)
-    finished.put_nowait(None)

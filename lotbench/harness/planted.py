@@ -3,8 +3,6 @@
 A writer put a feature into a text, and a checker who did not know of it said which features the text has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The interface through which a benchmark reads published files: rows with their line numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar

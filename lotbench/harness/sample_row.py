@@ -1,7 +1,5 @@
 """Common fields of the samples of all benchmarks."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, StringConstraints

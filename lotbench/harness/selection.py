@@ -1,7 +1,5 @@
 """Selection of samples: by id, or by a seeded draw that is spread over strata."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Pictures, models and settings are in the runtime context instead (`harness.episode`).
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Mapping
 from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar

@@ -4,8 +4,6 @@ Each repository gets a folder, and the upload commands are printed; nothing is u
 `datasets.load_dataset`, one table of episodes and one of steps, and a card.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -76,17 +76,15 @@ class InspectModel:
         return _reply(output, round(time.monotonic() - started, 3))
 
     def _message(self, message: Message) -> ChatMessage:
-        parts: str | Sequence[Content] = [self._content(part) for part in message.parts]
+        parts: str | Sequence[Content] = [
+            ContentText(text=part)
+            if isinstance(part, str)
+            else ContentImage(image=self._picture(part.sha256))
+            for part in message.parts
+        ]
         if not any(isinstance(part, Image) for part in message.parts):
             parts = "".join(str(part) for part in message.parts)
         return SPEAKERS[message.speaker](content=parts)
-
-    def _content(self, part: str | Image) -> Content:
-        return (
-            ContentImage(image=self._picture(part.sha256))
-            if isinstance(part, Image)
-            else ContentText(text=part)
-        )
 
     def _config(self, request: Request) -> GenerateConfig:
         sampling = request.sampling

@@ -4,8 +4,6 @@ Verdicts on one sample are correlated (they share a causal chain). Shares have W
 of trials, and kappa has a bootstrap interval over clusters.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

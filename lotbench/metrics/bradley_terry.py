@@ -5,8 +5,6 @@ rating of an unbeaten player finite and the mean at 0. Votes of one voter and vo
 interval is a percentile bootstrap over both voters and prompts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

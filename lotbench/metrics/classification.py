@@ -4,8 +4,6 @@ All metrics are computed from a table of counts [L, L + 1], gold label by predic
 which are wrong in every metric unless stated otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ All tests are paired by sample, since samples differ far more than models. The t
 are no means it uses the jackknife's pseudo-values. Below eight samples p is at least that of scipy's exact permutation test.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ There is no correlation for fewer than three pairs, or if all values of one samp
 correlations is exact, over all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

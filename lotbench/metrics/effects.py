@@ -3,8 +3,6 @@
 Judges see different ideas, so a judge's mean score says little. The model compares scores on the same ideas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Episodes on one sample are correlated, so the unit is the sample. An interval is
 one sample, values that never vary under a bootstrap, or draws without a value.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence

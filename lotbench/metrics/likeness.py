@@ -5,8 +5,6 @@ with itself is the mean over pairs of its different answers. The baseline shows 
 manner and favourite phrases).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

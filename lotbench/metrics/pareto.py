@@ -1,7 +1,5 @@
 """The Pareto front of points in two dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Scores of people in thirds (LoTbench, Fig. 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -4,8 +4,6 @@ Two people are compared on rows that both labelled, and a judge is compared with
 numbers compare. A judge against the mean of several people would look better only because the mean has less noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from itertools import combinations
 from typing import TypeVar

@@ -4,8 +4,6 @@ A mean is compared by the differences of samples. Other metrics (macro F1, a sco
 exchanging samples of two runs, so they must be computable from any mixture of records.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 An order is a list of true ranks: [2, 0, 1] puts the third best first. NDCG also needs the gain of each true rank.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -5,8 +5,6 @@ fraction t of the data, with z the quantile of 1 - alpha / 4. Bounds come from t
 earlier test has stopped (Armitage, McPherson and Rowe 1969).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

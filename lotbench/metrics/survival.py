@@ -4,8 +4,6 @@ Counts [..., 2, rounds] have the episodes at risk and the events of each round. 
 work on one run and on all draws of a bootstrap at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ them one by one. Only the number of calls in flight changes, so scores do not de
 hold no place.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

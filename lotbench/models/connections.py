@@ -1,7 +1,5 @@
 """The HTTP transport of openai's client over aiohttp: no prompt goes to another host, and responses are bounded in size."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import cache
 from ipaddress import ip_address

@@ -1,7 +1,5 @@
 """People as models, at the terminal or on a page, with the same messages and records as other models."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

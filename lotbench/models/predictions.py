@@ -4,8 +4,6 @@ Answers are joined to ideas by id. Without ids they may be joined by position, w
 warning, and files of another length are refused.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ They get messages in OpenAI's format and no schema. Their exceptions become Call
 succeed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

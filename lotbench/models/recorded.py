@@ -4,8 +4,6 @@ Calls are found by sample, repeat, round, step, draw and attempt, so the prompt'
 has no replies: the value that was read in a step stands for its reply.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

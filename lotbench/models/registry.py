@@ -1,7 +1,5 @@
 """The models of a run by name: each is built once, and closed when the run ends."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack

@@ -1,7 +1,5 @@
 """Retries of calls: number, waiting times and final errors."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Reasoning frameworks for the candidate: how it is told to reason before it answers (LoTbench, Sec. 7.4, Fig. 9)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, TypeVar, cast

@@ -1,7 +1,5 @@
 """Normal forms in which texts are compared; each takes linear time. No text is sent or stored in one of them."""
 
-from __future__ import annotations
-
 import unicodedata
 from itertools import groupby, islice
 from typing import Literal

@@ -4,8 +4,6 @@ People answer with a line of text, yes or no, a number or a choice. The JSON rep
 and models have the same fields.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ expanded. Missing and unknown fields are errors. A line `{{> criteria.rules}}` i
 criteria.txt in the same language.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Set

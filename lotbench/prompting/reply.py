@@ -4,8 +4,6 @@ An answer is one JSON object that fits the form; only a form with a single field
 blocks are removed first, and an unclosed one means that the reply was cut off. Candidates and judges are read alike.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

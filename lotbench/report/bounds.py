@@ -5,8 +5,6 @@ ended in the worst or in the best way; `low` and `high` are the same with sampli
 episodes, `of` that of all episodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

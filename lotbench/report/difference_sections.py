@@ -1,7 +1,5 @@
 """The section of a ranking's paired differences, with their tests and the smallest detectable differences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

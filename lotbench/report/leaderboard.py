@@ -5,8 +5,6 @@ metric decides how an unreadable answer counts. A run that is not complete, in w
 failed, or whose metric leaves out more than 5 % of its samples, is not paired with other runs and stands last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The benchmark gives its candidates' answers by sample. Short answers are compare
 words, and by the cosine of their embeddings where the run has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

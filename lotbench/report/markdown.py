@@ -3,8 +3,6 @@
 Markup, list markers and line breaks in texts are escaped.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

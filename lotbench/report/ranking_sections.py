@@ -1,7 +1,5 @@
 """The sections of a ranking: places, paired differences, people, and correlations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean

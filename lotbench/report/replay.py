@@ -4,8 +4,6 @@
 benchmark's report has of the episode (its readings). A benchmark with a replay of its own uses the other functions here.
 """
 
-from __future__ import annotations
-
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The parts of a report as data, without markup: tables, plots, heat maps, excerpts of texts, and sections of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

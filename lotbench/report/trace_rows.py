@@ -3,8 +3,6 @@
 Nested fields get dotted names; a list stays a list and is written as JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

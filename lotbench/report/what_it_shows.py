@@ -4,8 +4,6 @@ Power is that of the paired t test. The other model's scores are assumed to vary
 independent of them. If both models find the same samples easy, smaller gaps are detected.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 

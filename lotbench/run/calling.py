@@ -8,8 +8,6 @@ All code that calls models uses this: runs and their shards, judge checks, data 
 models already (the studio) or calls none (a replayed run) uses `journaled` only.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Comparison of runs with each other and with a table of published scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A model writes proposals into DEST/proposals, and a person decides about them wi
 run again after the review, writes the accepted samples into DEST/dataset. The source material is not shipped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections import Counter

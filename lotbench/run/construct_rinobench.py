@@ -4,8 +4,6 @@ Model calls go through the journal and store of a run, so the same command conti
 papers are listed with reasons in dropped.jsonl.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A draft is a picture or a paper to write a sample about. The same command contin
 in the journal of the output folder. Replies that depend only on the source material are in the store.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ test is a ranking of the samples played so far, at a level of `metrics.sequentia
 error rate of a single test.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import math

@@ -4,8 +4,6 @@ The runs have no calls, so they cannot be rescored or resumed. The rows of v2 ha
 `leaderboard.csv` has the numbers of the authors' table, computed as their code does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 All faults of a configuration are found here, before the first call and before a run folder is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """A preview of a benchmark's questions, filled with a sample but sent to no model; for `show` and dry runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ An existing run uses its recorded samples and prompts, even if the data set has 
 data set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os.path import isfile

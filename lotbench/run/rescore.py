@@ -4,8 +4,6 @@ The journal has the reply to each question by its key, so the replay gives the s
 replies better gives better traces.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -83,7 +81,11 @@ async def _replay(
     plan = planned(run, Limits(concurrency=1, max_failed=1.0))
     # An empty store: all replies must come from the run folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(plan, _absent_models(plan), run.path, nothing, writes=False) as caller:
+    models = {
+        role: tuple(RoleModel(name.text, absent, price(name)) for name in names)
+        for role, names in plan.names.items()
+    }
+    async with journaled(plan, models, run.path, nothing, writes=False) as caller:
 
         async def ask(episode: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(episode, question))
@@ -173,10 +175,3 @@ async def find_request(run: Run, key: str) -> Request:
     if not found:
         raise UsageError(f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)")
     return found[0]
-
-
-def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
-    return {
-        role: tuple(RoleModel(name.text, absent, price(name)) for name in names)
-        for role, names in plan.names.items()
-    }

@@ -5,8 +5,6 @@ calls only, so the number of shards does not change scores. Ray restarts a proce
 journal. Shards left behind by a kill are merged when the run is resumed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import time

@@ -4,8 +4,6 @@
 do not reveal the texts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

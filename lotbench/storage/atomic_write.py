@@ -3,8 +3,6 @@
 A reader sees the old content or the new content, never a part, even after kill -9 or on a full disk.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Export of rows as CSV or as JSON lines."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

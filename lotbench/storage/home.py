@@ -1,7 +1,5 @@
 """The folder that lotbench keeps on this machine apart from runs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Records are encoded by orjson, without `dataclasses.asdict`: copying a record an
 than all other work on a call.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

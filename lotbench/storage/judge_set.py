@@ -5,8 +5,6 @@
 the rows. A set may have its own samples.jsonl.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Published scores for comparison (`--table`): a CSV file with one model per row."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Ray is an optional dependency (extra `scale`), imported only here. It runs in a 
 signal handlers and has been seen to abort its process while closing; a run must survive both.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

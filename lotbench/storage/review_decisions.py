@@ -3,8 +3,6 @@
 `lotbench data review` writes one decision per line. A proposal becomes a sample when somebody accepts it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

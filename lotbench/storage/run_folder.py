@@ -4,8 +4,6 @@ The folder is self-contained: configuration, prompts, all calls, all finished ep
 not appended to are written atomically.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

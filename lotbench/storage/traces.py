@@ -3,8 +3,6 @@
 A parsed trace of a long game takes five times the memory of its line, and a run has hundreds or thousands of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload

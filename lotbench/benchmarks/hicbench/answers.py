@@ -3,8 +3,6 @@
 Where a measure has two definitions, the table shows both, and a note explains each.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity

@@ -4,8 +4,6 @@ Answers are plain text. An answer that is refused, empty or cut off is counted, 
 for again.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from itertools import islice

@@ -3,8 +3,6 @@
 The test of two ratios pairs tasks and flips the sign of each task's difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

@@ -4,8 +4,6 @@ A judge sees the question and one answer. It does not see who wrote the answer, 
 verdict that cannot be read is asked for once more; after that it is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ UHGEval has a model name the keywords; the role `keywords` does that here. Witho
 word of three letters or more that is not a function word. Each keyword counts once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -4,8 +4,6 @@ The memory is one positive and one negative example. It changes only between tas
 resumed run continues with the same prompts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Reader of the official tasks of HIC-Bench (CDID.csv)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ValidationError

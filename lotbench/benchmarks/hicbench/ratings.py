@@ -5,8 +5,6 @@ An intelligent hallucination (IH) has high marks. A defective one (DH) is an ans
 A verdict that could not be read is missing (NaN); every rate is over the verdicts that were read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -208,7 +206,4 @@ def by_task(values: Floats, ratings: Ratings) -> Floats:
 
 def mean(values: Floats, axis: int = -1) -> Floats:
     """Return the mean along an axis of the values that are not NaN; NaN where all are."""
-    there = ~np.isnan(values)
-    n = there.sum(axis=axis)
-    total = np.where(there, values, 0.0).sum(axis=axis)
-    return divided(total, n)
+    return divided(np.nansum(values, axis=axis), (~np.isnan(values)).sum(axis=axis))

@@ -3,8 +3,6 @@
 The strategy `rag` gives the knowledge text to the candidate; kwPrec compares answers with it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lotbench.harness.sample_row import SampleRow, Text

@@ -3,8 +3,6 @@
 Every interval is over tasks, since the answers to one task are alike.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ For unit vectors, the cosines of all ordered pairs add up to |sum of the vectors
 pass over the vectors is enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

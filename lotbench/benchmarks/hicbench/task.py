@@ -4,8 +4,6 @@ This file declares the benchmark. `candidate.py` asks the candidate, and `judge.
 examples of the dynamic prompt. `ratings.py` turns traces into classes, and `score.py` classes into metrics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lotbench.benchmarks.hicbench import candidate, judge

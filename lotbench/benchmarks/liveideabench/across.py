@@ -4,8 +4,6 @@ Correlations are computed over the ideas of all runs together, as in the papers,
 pooled correlation can reflect differences between the models.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

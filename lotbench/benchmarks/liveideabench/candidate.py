@@ -4,8 +4,6 @@ A reply that is refused, truncated, too long or empty is excluded and counted un
 the refusal phrases of the papers' public code is marked, and judged all the same; see the setting `refusals`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

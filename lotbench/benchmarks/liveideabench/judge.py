@@ -4,8 +4,6 @@ Judges rotate over the data set's own order, so --limit, resume and the order of
 what. A verdict that cannot be read is asked for once more; after that it is missing and lowers n.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations

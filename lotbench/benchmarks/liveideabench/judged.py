@@ -3,8 +3,6 @@
 Metrics and sections read traces only through these records, so that both count the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

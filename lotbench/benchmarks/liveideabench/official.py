@@ -1,7 +1,5 @@
 """Reader of the official keyword list, with v2's category of each keyword and its similarity to the category."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.liveideabench.sample import Item

@@ -3,8 +3,6 @@
 A row holds an idea as the judges saw it, and nothing of their verdicts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ The unit is one judge's verdict on one idea, as in the papers' figures (v1 Fig. 
 intervals resample whole keywords.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -4,8 +4,6 @@ A row is one critic's verdict on one idea. Rows are grouped by model, keyword an
 order of their first rows. Texts are not checked for refusals, and no row is left out.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """One sample of LiveIdeaBench: a scientific keyword and its category."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from lotbench.harness.sample_row import NoPicture, SampleRow, Text

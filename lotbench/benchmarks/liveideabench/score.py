@@ -4,8 +4,6 @@ A dimension is averaged over judges, then over ideas, then over keywords. Interv
 without a value is left out and lowers n.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

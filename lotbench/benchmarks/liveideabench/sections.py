@@ -1,7 +1,5 @@
 """The sections of a LiveIdeaBench report: replies, categories, lengths, judges, and ideas to read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@
 mixed. Each other rule that the papers leave open has its own setting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256

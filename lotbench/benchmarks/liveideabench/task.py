@@ -4,8 +4,6 @@ This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` 
 versions and the choice of the panel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import comb
 

@@ -3,8 +3,6 @@
 A first attempt follows no feedback. So votes on it measure the response, and not how much of the joke was revealed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

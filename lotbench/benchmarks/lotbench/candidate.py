@@ -1,7 +1,5 @@
 """The nodes of a round except the check: respond, ask, answer and reveal (Alg. 1; App. A-C)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from typing import Any

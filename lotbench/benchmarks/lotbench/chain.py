@@ -6,8 +6,6 @@ the right answer and refuses the sample's near misses. Otherwise they are rebuil
 chains that were never accepted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random

@@ -4,8 +4,6 @@ It is computed from the judge's false positive rate (FPR) on the easy negatives 
 judge that was never checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A judge whose reply cannot be read is asked once more; then the next judge is as
 game ends as a judge failure; an unreadable reply never counts as a no.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

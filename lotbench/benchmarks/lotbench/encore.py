@@ -5,8 +5,6 @@ another idea than all earlier leaps and than the texts of the targets that they 
 another idea.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

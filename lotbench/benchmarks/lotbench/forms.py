@@ -1,7 +1,5 @@
 """The schemas (JSON fields) of all replies in a game: of the candidate, the oracle, and the judge (Sec. 5.5.3, App. A-D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ Score, report, replay and pages use these records. Traces are read as they are o
 and a missing field means that nothing happened. A game that broke off counts for the rounds with a known verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias

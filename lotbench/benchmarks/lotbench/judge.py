@@ -5,8 +5,6 @@ two criteria: the same creative point (Eq. 6) and the same function (Eq. 7). A D
 guess, and of the sample what `judge_mode` says; it sees no picture, model name, round or history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ Error rates measured on the judge set are shown beside the score. Only people's 
 correct it. `report.trust` decides whether judge and oracle are good enough.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

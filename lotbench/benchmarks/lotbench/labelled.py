@@ -7,8 +7,6 @@ score. The labels of randomly drawn refusals estimate their number, and they are
 guesses were found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

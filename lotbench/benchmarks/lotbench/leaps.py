@@ -6,8 +6,6 @@ the means for the rounds in which it was observed: the mean cumulative function 
 which is the plain mean if no game broke off.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

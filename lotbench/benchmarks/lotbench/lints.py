@@ -4,8 +4,6 @@ A sample that gives its key text away measures reading, not creativity, which is
 person must decide on (a guess in another language) is a note.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Person and model see the same of the sample. A person also sees how many rounds 
 clues come.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

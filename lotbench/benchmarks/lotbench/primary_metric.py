@@ -1,7 +1,5 @@
 """The primary metric of the game: S_c (Eq. 8), computed from one record of counts for each picture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -3,8 +3,6 @@
 A question that asks what, or which of two, has a status of its own, so that the candidate learns the reason.
 """
 
-from __future__ import annotations
-
 import re
 
 from lotbench.benchmarks.lotbench.words import CJK, EITHER_ZH, listed, same

@@ -3,8 +3,6 @@
 A rule chooses them, so a run always shows the same games: of each kind the most extreme one, and the first of equals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from lotbench.benchmarks.lotbench.games import Game

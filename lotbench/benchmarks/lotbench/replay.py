@@ -1,7 +1,5 @@
 """Replay of a game, round by round: guesses, verdicts, questions, answers and clues."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Every model meets the same rule.
 """
 
-from __future__ import annotations
-
 import re
 
 from lotbench.benchmarks.lotbench.words import (

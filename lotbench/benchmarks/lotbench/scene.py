@@ -5,8 +5,6 @@ else of the sample. With `conversation=fresh`, each request tells all that is kn
 conversation: the rules and the scene, then each attempt, question, answer and clue as a turn.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ taken over the Kaplan-Meier curve, which gives the plain mean if no game is cens
 the candidate failed is unsolved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 Every share is shown with its counts, and a note under each table gives the definition.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 `configs/paper/lotbench.toml` sets them as the paper prints them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias

@@ -4,8 +4,6 @@ This file declares the benchmark and the nodes of its game. In `candidate.py` ca
 `check.py` the judges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lotbench.benchmarks.lotbench import candidate, chain, check, judge_rows, lints, validation

@@ -3,8 +3,6 @@
 A row of a judge set (judge_rows.py) takes the place of a candidate's guess, response or question in a game.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

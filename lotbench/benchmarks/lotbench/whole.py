@@ -4,8 +4,6 @@ The targets are the sample's own response and its `points`. This module also nam
 gives the part of an earned frame that a reveal shows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lotbench.benchmarks.lotbench.responses import half

@@ -5,8 +5,6 @@ stay comparable. With `alignment_steps=per_idea` it writes them for each idea, a
 alignment is the mean score of k calls of the judge.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

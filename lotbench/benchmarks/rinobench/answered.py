@@ -1,7 +1,5 @@
 """Reader of the steps of a trace: the answer to an idea, and what the judge found in it. No other module reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

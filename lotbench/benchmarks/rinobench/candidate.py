@@ -4,8 +4,6 @@ A score outside 1..5 is asked for once more. If it comes again, the answer is `i
 reasoning is judged like any other.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema

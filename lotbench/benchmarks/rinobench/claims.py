@@ -4,8 +4,6 @@ One prompt extracts the arguments of gold and candidate; the gold's are extracte
 runs. The schema of a check has one field for each id, so a reply that omits or invents an id is not readable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeAlias, Unpack

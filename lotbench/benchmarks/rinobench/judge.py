@@ -4,8 +4,6 @@ There are two stages of concurrent questions: first arguments and evaluation ste
 judge fails, the idea keeps its novelty score and has no justification scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any

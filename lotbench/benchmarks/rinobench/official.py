@@ -1,7 +1,5 @@
 """Reader of the official RINoBench rows: adds ids, and leaves out fields that lotbench does not use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

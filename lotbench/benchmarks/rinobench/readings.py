@@ -1,7 +1,5 @@
 """Ideas to read in the report: the candidate's justification, argument by argument, with gold matches and grounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any

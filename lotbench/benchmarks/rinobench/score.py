@@ -4,8 +4,6 @@ Grading stores the counts in the trace. Every ratio is computed for one idea and
 whose judge failed keeps its novelty score and has no justification scores; n shows how many have them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

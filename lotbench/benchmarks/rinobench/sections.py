@@ -4,8 +4,6 @@ Every share is shown with its counts. The texts show each argument of an answer 
 that a number can be checked by hand.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 `configs/paper/rinobench.toml` sets each as the paper literally says.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field

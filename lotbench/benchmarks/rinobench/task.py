@@ -3,8 +3,6 @@
 This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.rinobench import candidate, judge

@@ -4,8 +4,6 @@ The longest abstracts are cut first, each at the end of a word. Each cut is mark
 number of cut abstracts.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 A letter names a place in the order in which the options were shown; the trace stores the index of the option there.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Votes decide what is right. A wrong option from the same picture, and each pair 
 clearly in votes. Problems that cannot be built are left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Sequence

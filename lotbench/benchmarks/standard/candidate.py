@@ -4,8 +4,6 @@ The frameworks of Fig. 9 differ in a line of the prompt, a field of the reply, a
 (`prompting.frameworks`); all use the same functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ An unreadable reply is a wrong answer; the report also shows the share of readab
 episode that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

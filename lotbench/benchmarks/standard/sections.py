@@ -3,8 +3,6 @@
 The tables show the chance level beside each score, since most published scores lie below it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

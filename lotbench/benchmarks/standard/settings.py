@@ -3,8 +3,6 @@
 `configs/paper/standard.toml` sets each as the paper literally says, where the paper says it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias, get_args
 

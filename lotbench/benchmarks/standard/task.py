@@ -3,8 +3,6 @@
 People's votes are the truth, so there is no judge. `candidate.py` asks the candidate, `answers.py` reads its answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.standard import candidate

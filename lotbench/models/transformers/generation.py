@@ -4,8 +4,6 @@ The library samples a whole batch with one temperature and one random stream. He
 processor samples each row by itself: a batch may mix sampling parameters, and a seed gives the same reply in any batch.
 """
 
-from __future__ import annotations
-
 import copy
 import threading
 import time

@@ -4,8 +4,6 @@ torch is optional and slow to import, so it is imported only where a model is lo
 bfloat16 was five times slower without CPU instructions for it. bitsandbytes computes in the same type.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

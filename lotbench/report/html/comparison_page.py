@@ -1,7 +1,5 @@
 """compare.html: the page of a comparison."""
 
-from __future__ import annotations
-
 from lotbench.report.comparison import Comparison
 from lotbench.report.html.page import rendered
 

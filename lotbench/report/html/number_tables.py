@@ -1,7 +1,5 @@
 """The data of plots and heat maps, as tables and as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

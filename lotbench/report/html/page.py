@@ -4,8 +4,6 @@ The template engine escapes each string and replaces invisible characters. The c
 page's own style sheet, by its digest, and inline pictures: no script, no inline style, no other resource.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

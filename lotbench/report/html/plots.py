@@ -4,8 +4,6 @@ The SVG has no styles of its own. Its colours are the page's custom properties, 
 text is text in the page's font. Named points run down the vertical axis, where long names can be read.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import warnings

@@ -1,7 +1,5 @@
 """report.html: the page of a run's report."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

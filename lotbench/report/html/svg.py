@@ -1,7 +1,5 @@
 """Conversion of matplotlib's SVG to an inline element: no styles, no fixed size, colours of the page, unique ids."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

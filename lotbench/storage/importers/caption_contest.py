@@ -4,8 +4,6 @@ Each caption has votes in three classes, so its rating has a standard error. A r
 do not add up to its count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path

@@ -4,8 +4,6 @@ samples.jsonl appears when it is complete. Pictures that an earlier attempt wrot
 written outside the target folder: picture names are made here, not taken from an archive.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable

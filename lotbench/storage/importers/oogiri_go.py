@@ -4,8 +4,6 @@ The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl,
 of a picture file; `star` is the number of likes, or null.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import partial

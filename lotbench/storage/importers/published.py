@@ -4,8 +4,6 @@ Each benchmark converts the rows of its own published data; rows that its sample
 line and field.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence

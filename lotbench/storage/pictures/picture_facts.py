@@ -1,7 +1,5 @@
 """The metadata in a data set's pictures, for `data check`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The decoder is chosen by content, not by file name. Pillow knows some forty form
 Ghostscript; only four formats that are decoded in process are allowed.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The best response of a picture for the construction, by the lower bound of people's votes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

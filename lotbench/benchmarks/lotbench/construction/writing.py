@@ -4,8 +4,6 @@ The writer fills in the texts of the sample. If its reply makes no valid sample,
 then the picture is dropped with that reason. People decide later on the proposed samples.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

@@ -4,8 +4,6 @@ Reviewers rate two dimensions of novelty, 1 to 4. A paper whose ratings agree ge
 the five scores of the rubric. Every paper that is left out is listed with the reason.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A paper is an episode. The writer turns the paper into an idea and its reviews i
 both. A paper that fails a check is dropped with the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

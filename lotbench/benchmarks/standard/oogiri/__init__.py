@@ -3,8 +3,6 @@
 Evaluation and training share this code, so that training never sees held-out rows.
 """
 
-from __future__ import annotations
-
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type, held_out
 
 __all__ = ["Language", "Ratings", "Row", "Type", "held_out"]

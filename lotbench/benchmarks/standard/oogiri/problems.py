@@ -3,8 +3,6 @@
 Each option has an origin, so that the report can say where the wrong options came from.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
