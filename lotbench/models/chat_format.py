@@ -161,6 +161,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     """
     about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
     counts: Mapping[str, Any] = message.usage_metadata or {}
+    prompt_tokens = _count(counts.get("input_tokens"))
     cached = [
         _count(count)
         for name, count in (counts.get("input_token_details") or {}).items()
@@ -176,9 +177,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         finish=next((ours for ours, words in FINISHES.items() if words.search(str(reason).lower())), "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
-        usage=Usage(
-            _count(counts.get("input_tokens")), min(MOST, sum(cached)), _count(counts.get("output_tokens"))
-        ),
+        usage=Usage(prompt_tokens, min(prompt_tokens, sum(cached)), _count(counts.get("output_tokens"))),
         seconds=round(seconds, 3),
         sent=dict(how) | served,
     )

@@ -323,9 +323,13 @@ def _case(
 def _own(plan: Plan) -> dict[str, str]:
     """Return what a run has of its user's own, by name: samples, prompts, and as text the changed settings that its arm does not name."""
     experiment, settings = plan.experiment, plan.settings
-    # A setting without a default is decided by the models of the roles.
-    decided = {name for name, field in type(settings).model_fields.items() if field.default is None}
-    changed = settings.model_dump(exclude=arm_settings(settings) | decided | {"panel"}, exclude_defaults=True)
+    # A setting without a default is decided by the models of the roles, unless the user decides it.
+    undecided = {name: None for name, field in type(settings).model_fields.items() if field.default is None}
+    usual, _ = plan.benchmark.cast(settings.model_copy(update=undecided), plan.names, experiment.seed)
+    ours = settings.model_dump(exclude=arm_settings(settings) | {"panel"}, exclude_defaults=True)
+    changed = {
+        name: value for name, value in ours.items() if name not in undecided or value != getattr(usual, name)
+    }
     changed |= experiment.model_dump(
         mode="json", include={"max_image_px", "languages"}, exclude_defaults=True
     )

@@ -73,12 +73,15 @@ async def test_scores_without_a_judge_need_no_check(tmp_path: Path, monkeypatch:
 
 async def test_a_run_in_one_language_says_so_and_is_ranked_apart(tmp_path: Path) -> None:
     """Who fails in Chinese had .758 instead of .435, without a word."""
-    models = {"model": player("gpt-x"), "roles": {"judge": player("j"), "oracle": player("o")}}
+    judges = [player("j"), player("k")]
+    models = {"model": player("gpt-x"), "roles": {"judge": judges, "oracle": player("o")}}
+    never = {"confirm": "never"}
     one, both = [
-        await evaluate(**models, out=tmp_path, limit=1, repeats=1, languages=languages)
+        await evaluate(**models, out=tmp_path, limit=1, repeats=1, languages=languages, settings=never)
         for languages in (("en",), ())
     ]
-    assert "The settings are not the default ones (languages = ['en'])." in one.summary["remarks"]
+    remark = "The settings are not the default ones (confirm = never, languages = ['en'])."
+    assert remark in one.summary["remarks"]
     assert differing(entry(one), entry(both)) == ["languages: en and "]
 
 

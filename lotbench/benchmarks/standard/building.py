@@ -286,7 +286,8 @@ class _Making:
             error = math.hypot(better.ratings.error, worse.ratings.error)
             gap = better.ratings.mean - worse.ratings.mean
             return gap > 0 and gap >= self.settings.errors * error
-        return (better.star or 0) >= self.settings.factor * max(worse.star or 0, 1)
+        more, fewer = better.star or 0, worse.star or 0
+        return more > fewer and more >= self.settings.factor * max(fewer, 1)
 
     def _option(self, row: Row, slot: Slot, origin: Origin) -> Option:
         self.taken.add(same(row.text))

@@ -51,7 +51,7 @@ def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> M
 
 benchmark = Benchmark(
     name="standard",
-    version="5",
+    version="6",
     about="choose and rank the creative responses to pictures and questions, as people did",
     roles=ROLES,
     Settings=Settings,

@@ -57,6 +57,9 @@ def test_votes_without_a_difference_are_not_apart_however_sure() -> None:
         "far", *((8000 - 1000 * n, 9, 1000 * n) for n in range(6))
     )
     assert [one.group for one in made(sure, kind="rank")] == ["far"]
+    # Nor are equal likes, whatever the factor: who ranked them by votes had .93.
+    tied = liked("tied", *[9] * 5) + liked("told", 9, 8, 7, 6, 5)
+    assert [one.group for one in made(tied, kind="rank", factor=1)] == ["told"]
 
 
 def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:
