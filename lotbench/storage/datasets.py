@@ -30,7 +30,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CACHED = 256
 """How many encoded pictures are cached."""
 DIGESTS = 8192
-"""How many digests of encoded pictures are cached."""
+"""How many sound pictures, and digests of encoded ones, are cached."""
 
 
 def shipped(*parts: str) -> Path:
@@ -178,8 +178,7 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with opened(path) as picture:
-            picture.verify()
+        _verify(path, file_stamp(path))
     except (FileNotFoundError, NotADirectoryError):
         return [f"{relative!r} is not there"]
     except PictureError as error:
@@ -187,6 +186,13 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
     except (OSError, ValueError) as error:
         return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
     return []
+
+
+@lru_cache(maxsize=DIGESTS)
+def _verify(path: Path, stamp: object) -> None:
+    """Read a picture file for faults; a sound one is read again only when its stamp has changed."""
+    with opened(path) as picture:
+        picture.verify()
 
 
 def inside(path: Path, folder: Path) -> bool:
