@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,20 +26,10 @@ LIVEIDEA = "20261122-0826-liveideabench-python-candidate-2359"
 STANDARD = "20261122-0826-standard-python-candidate-4418"
 
 
-@pytest.fixture(scope="module")
-def data_sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(datasets.shipped("data"), tmp_path_factory.mktemp("shelf") / "data"))
-
-
-def linked(source: str, copy: str) -> None:
-    """Copy a file, and of a picture no more than its name: nothing here writes into one."""
-    (os.link if "/images/" in source else shutil.copy2)(source, copy)
-
-
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_sets: Path) -> Path:
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data sets that come with lotbench, as copies that a test may change."""
-    place = Path(shutil.copytree(data_sets, tmp_path / "data", copy_function=linked))
+    place = Path(shutil.copytree(datasets.shipped("data"), tmp_path / "data"))
     shipped = datasets.shipped
 
     def moved(*parts: str) -> Path:
@@ -77,7 +66,7 @@ def test_run_json_names_each_server_that_is_no_public_one(
 def renamed(data: Path) -> None:
     """The set goes on under another name, and other samples with the same names of pictures take its own."""
     data.rename(data.with_name(f"{data.name}_easy"))
-    shutil.copytree(data.with_name(f"{data.name}_easy"), data, copy_function=linked)
+    shutil.copytree(data.with_name(f"{data.name}_easy"), data)
     table = [row | {"id": f"new-{row['id']}"} for row in rows(data)]
     put(data, table[len(table) // 2 :])
 

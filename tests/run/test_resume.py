@@ -59,17 +59,15 @@ def keys(run: Path) -> list[str]:
     return [json.dumps(line["key"], sort_keys=True) for line in lines(run)]
 
 
-def test_an_unbroken_run_asks_for_nothing_twice(whole: Whole) -> None:
-    _, run, log = whole
+async def test_an_unbroken_run_asks_for_nothing_twice_and_is_resumed_without_a_call(
+    whole: Whole, copy: Path
+) -> None:
+    server, run, log = whole
     assert log["repeated"] == {}
     assert log["finished"] == len(lines(run)) == len(set(keys(run)))
     assert load_run(run).summary["usage"]["calls"] == log["finished"]
-
-
-async def test_a_finished_run_is_resumed_without_a_call(whole: Whole, copy: Path) -> None:
-    server, first, _ = whole
     calls = server.log()["requests"]
-    assert essence((await resume(copy)).path) == essence(first)
+    assert essence((await resume(copy)).path) == essence(run)
     assert server.log()["requests"] == calls
 
 
@@ -318,7 +316,7 @@ async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tm
     assert set(outcomes(done).values()) == {"unsolved"}
 
 
-async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path) -> None:
+async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path, stores: Any) -> None:
     with FakeServer(rule=game_rule(solve=0)) as server:
         played = {"samples": ["lot-0001", "lot-0002", "lot-0003"]}
         first = await play(server, tmp_path / "1", **played)
@@ -340,21 +338,13 @@ async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path)
     assert {line["key"]["step"] for line in taken} <= {"chain", "chain_check"}
     assert second.summary["usage"]["calls"] == len(lines(second.path)) - len(taken)
     assert steps(first, "chain")[0] == steps(second, "chain")[0]
-
-
-async def test_a_run_folder_is_complete_in_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeServer(rule=game_rule(solve=0)) as server:
-        await play(server, tmp_path / "1")
-        run = await play(server, tmp_path / "2", seed=1)
-    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "nothing"))
-    before = essence(run.path)
-    (run.path / "summary.json").unlink()
-    (run.path / "traces.jsonl").unlink()
-
-    again = await resume(run.path, check=False, max_failed=1.0)
-
-    assert essence(again.path) == before
-    assert load_run(run.path).summary["complete"] is True
+    # A run folder is complete in itself: neither that store nor a server is needed.
+    stores("nothing")
+    before = essence(second.path)
+    (second.path / "summary.json").unlink()
+    (second.path / "traces.jsonl").unlink()
+    again = await resume(second.path, check=False, max_failed=1.0)
+    assert essence(again.path) == before and load_run(again.path).summary["complete"] is True
 
 
 @pytest.mark.parametrize("damage", ["zeros", "a letter"])
