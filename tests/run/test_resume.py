@@ -27,16 +27,6 @@ SMALL: dict[str, Any] = {"limit": 3, "repeats": 2, "concurrency": 4}
 Whole = tuple[FakeServer, Path, dict[str, Any]]
 
 
-@pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Go on with another store, empty until now."""
-
-    def other(name: str) -> None:
-        monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / f"home-{name}"))
-
-    return other
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
     """A server, the folder of an unbroken run there, and what the server logged of it."""
@@ -72,7 +62,7 @@ async def test_an_unbroken_run_asks_for_nothing_twice_and_is_resumed_without_a_c
 
 
 async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(
-    tmp_path: Path, stores: Any, whole: Whole
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Whole
 ) -> None:
     """A copy of the folder in the middle of a run, with its last lines torn, is what kill -9 leaves."""
     server, first, _ = whole
@@ -85,13 +75,13 @@ async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(
             await asyncio.sleep(0)
         shutil.copytree(status.path, copy)
 
-    stores("killed")
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-killed"))
     await play(server, tmp_path / "living", **SMALL, watch=snap)
     kept = len(lines(copy))
     for name in ("calls.jsonl", "traces.jsonl"):
         with (copy / name).open("ab") as file:
             file.write(b'{"key": {"sample": "lot-00'[: chance.randrange(1, 26)])
-    stores("resumed")
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-resumed"))
     finished = server.log()["finished"]
     done = await resume(copy)
     # The journal was there; the store of the killed process was not.
@@ -316,7 +306,9 @@ async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tm
     assert set(outcomes(done).values()) == {"unsolved"}
 
 
-async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path, stores: Any) -> None:
+async def test_what_a_run_takes_from_the_store_is_in_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with FakeServer(rule=game_rule(solve=0)) as server:
         played = {"samples": ["lot-0001", "lot-0002", "lot-0003"]}
         first = await play(server, tmp_path / "1", **played)
@@ -339,7 +331,7 @@ async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path,
     assert second.summary["usage"]["calls"] == len(lines(second.path)) - len(taken)
     assert steps(first, "chain")[0] == steps(second, "chain")[0]
     # A run folder is complete in itself: neither that store nor a server is needed.
-    stores("nothing")
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-nothing"))
     before = essence(second.path)
     (second.path / "summary.json").unlink()
     (second.path / "traces.jsonl").unlink()
@@ -377,11 +369,13 @@ async def test_a_damaged_trace_is_played_again_without_a_call(whole: Whole, copy
     assert essence(done.path) == essence(first)
 
 
-async def test_faults_on_the_way_change_nothing(tmp_path: Path, stores: Any, waits: list[float]) -> None:
-    stores("calm")
+async def test_faults_on_the_way_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-calm"))
     with FakeServer(caches=False) as server:
         first = await play(server, tmp_path / "calm", **SMALL)
-    stores("rough")
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-rough"))
     with FakeServer(caches=False, port=server.port, faults=Mixed(rate=0.4, seed=3)) as server:
         done = await resume(await stopped(server, tmp_path / "rough", **SMALL))
         assert lost(server.log()) <= 2 * SMALL["concurrency"]
