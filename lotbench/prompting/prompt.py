@@ -169,5 +169,4 @@ def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
 @cache
 def _lines(text: str) -> tuple[tuple[str, list[str]], ...]:
     """Return the lines of a section, each with its fields if it has nothing else, or else with none."""
-    lines = text.split("\n")
-    return tuple((line, [] if FIELD.sub("", line).strip() else FIELD.findall(line)) for line in lines)
+    return tuple((one, [] if FIELD.sub("", one).strip() else FIELD.findall(one)) for one in text.split("\n"))

@@ -144,17 +144,12 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     path = folder / "samples.jsonl"
     faults: list[str] = []
     seen: dict[str, int] = {}
-    pictures: dict[str, list[str]] = {}
-    sample: Any
     for number, table in rows(path, lambda table: table, faults):
         image = table.get("image") if isinstance(table, dict) else None
         if isinstance(image, str) and image:
-            # A picture that several samples share is checked once.
-            if image not in pictures:
-                pictures[image] = picture_faults(folder, image)
-            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in picture_faults(folder, image))
         try:
-            sample = item.model_validate(table)
+            sample: Any = item.model_validate(table)
         except ValidationError as error:
             faults += faults_of(error, path, number)
             continue
