@@ -64,8 +64,8 @@ class Gate:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def gate() -> Iterator[Gate]:
-    """The network, shut but for the loopback."""
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    """The network, shut but for the loopback; and a store for what a file of tests sets up, which is nobody's own."""
     shut = Gate()
     lookup, connect, connect_ex = socket.getaddrinfo, socket.socket.connect, socket.socket.connect_ex
 
@@ -87,6 +87,7 @@ def gate() -> Iterator[Gate]:
         patch.setattr(socket, "getaddrinfo", checked_lookup)
         patch.setattr(socket.socket, "connect", checked_connect)
         patch.setattr(socket.socket, "connect_ex", checked_connect_ex)
+        patch.setenv("LOTBENCH_HOME", str(tmp_path_factory.getbasetemp() / "home"))
         yield shut
 
 

@@ -182,6 +182,7 @@ DRY_RUN = flag("--dry-run", "print the plan and what it may cost; call nothing")
 HOW = (OUT, FRESH, NO_PREFLIGHT, DRY_RUN)
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the program `lotbench`, with all commands."""
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)

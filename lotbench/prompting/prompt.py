@@ -152,7 +152,7 @@ def _fields(*texts: str) -> frozenset[str]:
 
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
     """Return a section with its fields replaced, as a sequence of pictures and the texts between them."""
-    lines = [line for line in text.split("\n") if not _emptied(line, values)]
+    lines = [line for line, alone in _lines(text) if not alone or any(values[name] for name in alone)]
     parts: list[str | Image] = [""]
     for index, piece in enumerate(FIELD.split("\n".join(lines))):
         value = values[piece] if index % 2 else piece
@@ -164,7 +164,7 @@ def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
     return tuple(part for part in trimmed if part != "")
 
 
-def _emptied(line: str, values: Mapping[str, Value]) -> bool:
-    """Return whether a line has only fields and none of them has a value."""
-    names = FIELD.findall(line)
-    return bool(names) and not FIELD.sub("", line).strip() and not any(values[name] for name in names)
+@cache
+def _lines(text: str) -> tuple[tuple[str, list[str]], ...]:
+    """Return the lines of a section, each with its fields if it has nothing else, or else with none."""
+    return tuple((one, [] if FIELD.sub("", one).strip() else FIELD.findall(one)) for one in text.split("\n"))

@@ -30,7 +30,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CACHED = 256
 """How many encoded pictures are cached."""
 DIGESTS = 8192
-"""How many digests of encoded pictures are cached."""
+"""How many sound pictures, and digests of encoded ones, are cached."""
 
 
 def shipped(*parts: str) -> Path:
@@ -144,17 +144,12 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     path = folder / "samples.jsonl"
     faults: list[str] = []
     seen: dict[str, int] = {}
-    pictures: dict[str, list[str]] = {}
-    sample: Any
     for number, table in rows(path, lambda table: table, faults):
         image = table.get("image") if isinstance(table, dict) else None
         if isinstance(image, str) and image:
-            # A picture that several samples share is checked once.
-            if image not in pictures:
-                pictures[image] = picture_faults(folder, image)
-            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in picture_faults(folder, image))
         try:
-            sample = item.model_validate(table)
+            sample: Any = item.model_validate(table)
         except ValidationError as error:
             faults += faults_of(error, path, number)
             continue
@@ -178,8 +173,7 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
             return [f"{relative!r} leaves the data set's folder"]
-        with opened(path) as picture:
-            picture.verify()
+        _verify(path, file_stamp(path))
     except (FileNotFoundError, NotADirectoryError):
         return [f"{relative!r} is not there"]
     except PictureError as error:
@@ -187,6 +181,13 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
     except (OSError, ValueError) as error:
         return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
     return []
+
+
+@lru_cache(maxsize=DIGESTS)
+def _verify(path: Path, stamp: object) -> None:
+    """Read a picture file for faults; a sound one is read again only when its stamp has changed."""
+    with opened(path) as picture:
+        picture.verify()
 
 
 def inside(path: Path, folder: Path) -> bool:

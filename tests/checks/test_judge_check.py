@@ -219,7 +219,8 @@ def candidate(request: Any) -> Mapping[str, Any]:
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty labelled positives are enough, of the oracle as many negatives, and of the game 58 hard ones."""
+    """Twenty labelled positives are enough, of the oracle as many negatives, of the game 58 hard ones, and 3 samples."""
+    monkeypatch.setattr(trust, "MIN_SAMPLES", 3)
     for name, bounds in trust.BOUNDS.items():
         few = {"max_fpr": 0.075} if name == "game" else {"min_negatives": 20}
         monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_positives=20, **few))
@@ -249,7 +250,7 @@ def section(run: Run) -> str:
 
 async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.0, 0.1)
-    unchecked = await game(data, tmp_path, judge)
+    unchecked = await game(data, tmp_path, judge, limit=3)
     assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
     assert "the oracle was never checked (unchecked: o)" in unchecked.summary["reasons"]
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
@@ -259,7 +260,7 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     # The report of the old run, written again, knows of it; so does a new one.
     results.rewritten(unchecked)
     assert load_run(unchecked.path).summary["reasons"] == []
-    run = await game(data, tmp_path, judge)
+    run = await game(data, tmp_path, judge, limit=3)
     assert run.summary["rankable"] is True
     assert "not corrected" in section(run) and "| author |" in section(run)
     # Without the store, the run folder still says it.
@@ -344,7 +345,7 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
 ) -> None:
     judge = PlantedJudge(ITEMS, 0.1, 0.1)
     checked = await judge_check(wanted(data, rows, tmp_path), own=players(judge))
-    run = await game(data, tmp_path, judge)
+    run = await game(data, tmp_path, judge, limit=3)
     easy = checked.measures[0].groups["easy"].fpr
     assert easy.value is not None and easy.value > 0
     line = sum(easy.value * (1 - easy.value) ** k * math.exp(-0.2 * k) for k in range(6))
@@ -359,7 +360,7 @@ async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_
     judge = PlantedJudge(ITEMS)
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
     for settings in ({"wording": "paper"}, {"judge_mode": "zero_shot"}):
-        run = await game(data, tmp_path, judge, settings=settings)
+        run = await game(data, tmp_path, judge, limit=3, settings=settings)
         assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
     assert "unchecked: judge-0" in section(run)
 
@@ -374,7 +375,7 @@ class Foreign(Player):
 async def test_a_check_of_an_object_counts_for_no_namesake(data: Path, rows: Path, tmp_path: Path) -> None:
     one, other = (Foreign(PlantedJudge(ITEMS), "judge-0") for _ in range(2))
     await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
-    runs = [await game(data, tmp_path, judge) for judge in (one, other)]
+    runs = [await game(data, tmp_path, judge, limit=3) for judge in (one, other)]
     assert ["the judge was never" in str(run.summary["reasons"]) for run in runs] == [False, True]
 
 
@@ -399,7 +400,7 @@ async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_
 ) -> None:
     await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    found = (await game(data, tmp_path, judge)).summary["reasons"]
+    found = (await game(data, tmp_path, judge, limit=3)).summary["reasons"]
     assert [reason in one for reason, one in zip(reasons, found, strict=True)] == [True] * len(reasons)
 
 

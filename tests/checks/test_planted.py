@@ -33,8 +33,12 @@ def rows(benchmark: str, file: str, sets: Path = SETS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+known = cache(rows)
+"""The rows of the shipped sets, which a judge looks through at every question."""
+
+
 def perfect_hic(request: Any) -> Mapping[str, Any]:
-    (row,) = [row for row in rows("hicbench", "answers.jsonl") if row["answer"] in hear(request).text]
+    (row,) = [row for row in known("hicbench", "answers.jsonl") if row["answer"] in hear(request).text]
     inventive = "inventive" in row["kind"]
     marks = {"originality": 5 if inventive else 2, "feasibility": 4, "value": 4}
     return {**marks, "hallucination": "Yes" if "false" in row["kind"] else "No"}
@@ -47,9 +51,9 @@ def constant_hic(request: Any) -> Mapping[str, Any]:
 def perfect_liveidea(request: Any) -> Mapping[str, Any]:
     text = hear(request).text
     if request.key.step == "compare":
-        (row,) = [r for r in rows("liveideabench", "pairs.jsonl") if r["one"] in text and r["other"] in text]
+        (row,) = [r for r in known("liveideabench", "pairs.jsonl") if r["one"] in text and r["other"] in text]
         return {"grade": row["letter"]}
-    (row,) = [r for r in rows("liveideabench", "triples.jsonl") if any(v in text for v in r["versions"])]
+    (row,) = [r for r in known("liveideabench", "triples.jsonl") if any(v in text for v in r["versions"])]
     place = next(number for number, version in enumerate(row["versions"]) if version in text)
     marks = {"originality": 5, "feasibility": 5, "clarity": 5} | {row["respect"]: 9 - 3 * place}
     return {"analysis": "so so", **marks}

@@ -173,16 +173,9 @@ def votes(folder: Path) -> None:
     (folder / "ballot.jsonl.votes.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def mmmu(folder: Path) -> None:
-    """Another benchmark's scores of three models."""
-    rows = ("model,MMMU", "gpt-4o-mini,59.4", "gpt-4.1,74.8", "gpt-4.1-mini,72.7")
-    (folder / "MMMU.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-
-def livebench(folder: Path) -> None:
-    """A leaderboard of general ability: three models with all that a correlation takes."""
-    rows = ("model,Average,Reasoning", "gpt-4o-mini,41.3,32.8", "gpt-4.1,62.9,71.1", "gpt-4.1-mini,55.9,60.2")
-    (folder / "LiveBench.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+def scores(file: str, rows: str) -> Given:
+    """Three models' scores elsewhere, which is all that a correlation takes."""
+    return lambda folder: (folder / file).write_text(rows.replace(" ", "\n") + "\n", encoding="utf-8")
 
 
 def leaderboard(folder: Path) -> None:
@@ -257,8 +250,11 @@ Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
     "ballot.jsonl.votes.jsonl": votes,
-    "MMMU.csv": mmmu,
-    "LiveBench.csv": livebench,
+    "MMMU.csv": scores("MMMU.csv", "model,MMMU gpt-4o-mini,59.4 gpt-4.1,74.8 gpt-4.1-mini,72.7"),
+    "LiveBench.csv": scores(
+        "LiveBench.csv",
+        "model,Average,Reasoning gpt-4o-mini,41.3,32.8 gpt-4.1,62.9,71.1 gpt-4.1-mini,55.9,60.2",
+    ),
     "CDID.csv": cdid,
     "view.csv": lambda folder: put(folder, released()),
     "rows.csv": written_v1,

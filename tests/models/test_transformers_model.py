@@ -429,7 +429,7 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.slow
-async def test_a_batch_of_pictures_keeps_each_with_its_question(seeing: str) -> None:
+async def test_a_batch_of_pictures_keeps_each_with_its_question_apart_from_words(seeing: str) -> None:
     album = Album({"r" * 64: square("red"), "b" * 64: square("blue")})
     model = TransformersModel(seeing, picture=album.png)
     order = "rbbr"
@@ -439,12 +439,7 @@ async def test_a_batch_of_pictures_keeps_each_with_its_question(seeing: str) -> 
     assert {reply.finish for reply in replies} == {"stop"}
     words = await model(request("colour?"))
     assert words.usage.input_tokens < replies[0].usage.input_tokens, "pictures are tokens, too"
-
-
-@pytest.mark.slow
-async def test_pictures_and_words_wait_apart(seeing: str) -> None:
-    album = Album({"r" * 64: square("red"), "b" * 64: square("blue")})
-    model = TransformersModel(seeing, picture=album.png)
+    # Pictures and words wait apart.
     none, one, two, again = await together(
         model,
         request("colour? the cat"),

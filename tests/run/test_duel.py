@@ -20,6 +20,7 @@ from tests.rules import chance, hear
 from tests.server import FakeServer
 
 ITEMS = [item for item in shipped(40) if item.language == "en"][:24]
+JUDGE = PlantedJudge(ITEMS)
 SKILL = {"strong": 0.85, "weak": 0.1, "also-weak": 0.1}
 
 
@@ -27,7 +28,7 @@ def world(body: Mapping[str, Any]) -> Any:
     """A server's rule: candidates know some of the key texts, each its own; whoever else is asked judges rightly."""
     heard = hear(body)
     if heard.model not in SKILL:
-        return PlantedJudge(ITEMS)(body)
+        return JUDGE(body)
     item = max(ITEMS, key=lambda one: heard.text.rfind(one.caption))
     knows = chance(heard.model, item.id) < SKILL[heard.model]
     return {name: item.key_text if knows else "wax crayon" for name in heard.form}

@@ -301,7 +301,8 @@ def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple
     )
 
 
-@pytest.mark.parametrize("apart_s", [0.01, pytest.param(0.3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("apart_s", [0.01, 0.3])
 def test_many_ctrl_c_end_a_run_like_one(apart_s: float, tmp_path: Path) -> None:
     out, home = tmp_path / "runs", tmp_path / "home"
     with serving(0, "--latency", "0.05") as server, running(home, "cli", *command_to(server.url, out)) as run:

@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +24,21 @@ from tests.runner import CONCURRENCY
 from tests.server import FakeServer
 
 SMALL: dict[str, Any] = {"limit": 3, "repeats": 2, "concurrency": 4}
+Whole = tuple[FakeServer, Path, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
+    """A server, the folder of an unbroken run there, and what the server logged of it."""
+    with FakeServer(caches=False) as server:
+        run = asyncio.run(play(server, tmp_path_factory.mktemp("whole"), **SMALL))
+        yield server, run.path, server.log()
 
 
 @pytest.fixture
-def stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Go on with another store, empty until now."""
-
-    def other(name: str) -> None:
-        monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / f"home-{name}"))
-
-    return other
-
-
-async def whole(out: Path, **more: Any) -> tuple[Run, int]:
-    """An unbroken run, and the port to play it on again."""
-    with FakeServer(caches=False) as server:
-        return await play(server, out, **SMALL, **more), server.port
+def copy(whole: Whole, tmp_path: Path) -> Path:
+    """A copy of the unbroken run, to be damaged."""
+    return Path(shutil.copytree(whole[1], tmp_path / "run"))
 
 
 def lines(run: Path) -> list[dict[str, Any]]:
@@ -49,32 +49,25 @@ def keys(run: Path) -> list[str]:
     return [json.dumps(line["key"], sort_keys=True) for line in lines(run)]
 
 
-async def test_an_unbroken_run_asks_for_nothing_twice(tmp_path: Path) -> None:
-    with FakeServer(caches=False) as server:
-        run = await play(server, tmp_path, **SMALL)
-        log = server.log()
-
+async def test_an_unbroken_run_asks_for_nothing_twice_and_is_resumed_without_a_call(
+    whole: Whole, copy: Path
+) -> None:
+    server, run, log = whole
     assert log["repeated"] == {}
-    assert log["finished"] == len(lines(run.path)) == len(set(keys(run.path)))
-    assert run.summary["usage"]["calls"] == log["finished"]
+    assert log["finished"] == len(lines(run)) == len(set(keys(run)))
+    assert load_run(run).summary["usage"]["calls"] == log["finished"]
+    calls = server.log()["requests"]
+    assert essence((await resume(copy)).path) == essence(run)
+    assert server.log()["requests"] == calls
 
 
-async def test_a_finished_run_is_resumed_without_a_call(tmp_path: Path) -> None:
-    with FakeServer(caches=False) as server:
-        run = await play(server, tmp_path, **SMALL)
-        before, calls = essence(run.path), server.log()["requests"]
-        again = await resume(run.path)
-        assert server.log()["requests"] == calls
-
-    assert essence(again.path) == before
-
-
-async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(tmp_path: Path, stores: Any) -> None:
+async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: Whole
+) -> None:
     """A copy of the folder in the middle of a run, with its last lines torn, is what kill -9 leaves."""
-    stores("whole")
-    first, port = await whole(tmp_path / "whole")
+    server, first, _ = whole
     chance = random.Random(2)
-    moment = chance.randrange(1, len(lines(first.path)))
+    moment = chance.randrange(1, len(lines(first)))
     copy = tmp_path / "killed" / "run"
 
     async def snap(status: Status) -> None:
@@ -82,48 +75,45 @@ async def test_what_a_kill_leaves_is_gone_on_with_to_the_same_end(tmp_path: Path
             await asyncio.sleep(0)
         shutil.copytree(status.path, copy)
 
-    stores("killed")
-    with FakeServer(caches=False, port=port) as server:
-        await play(server, tmp_path / "living", **SMALL, watch=snap)
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-killed"))
+    await play(server, tmp_path / "living", **SMALL, watch=snap)
     kept = len(lines(copy))
     for name in ("calls.jsonl", "traces.jsonl"):
         with (copy / name).open("ab") as file:
             file.write(b'{"key": {"sample": "lot-00'[: chance.randrange(1, 26)])
-    stores("resumed")
-    with FakeServer(caches=False, port=port) as server:
-        done = await resume(copy)
-        # The journal was there; the store of the killed process was not.
-        assert server.log()["finished"] == len(lines(first.path)) - kept
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-resumed"))
+    finished = server.log()["finished"]
+    done = await resume(copy)
+    # The journal was there; the store of the killed process was not.
+    assert server.log()["finished"] - finished == len(lines(first)) - kept
+    assert essence(done.path) == essence(first)
+    assert sorted(keys(done.path)) == sorted(keys(first))
 
-    assert essence(done.path) == essence(first.path)
-    assert sorted(keys(done.path)) == sorted(keys(first.path))
 
-
-async def test_a_cancelled_run_goes_on_to_the_same_end(tmp_path: Path, stores: Any) -> None:
-    stores("whole")
-    first, port = await whole(tmp_path / "whole")
+async def test_a_cancelled_run_goes_on_to_the_same_end(tmp_path: Path, whole: Whole) -> None:
+    server, first, _ = whole
     chance = random.Random(1)
-
-    stores("cancelled")
-    with FakeServer(caches=False, port=port, latency=0.002) as server:
-        game = asyncio.create_task(play(server, tmp_path / "out", **SMALL))
+    finished = server.log()["finished"]
+    server.change(latency=0.002)
+    game = asyncio.create_task(play(server, tmp_path / "out", **SMALL))
+    before = asyncio.all_tasks()
+    for moment in sorted(chance.sample(range(1, len(lines(first)) - 8), 3)):
+        while not game.done() and journaled(tmp_path / "out") < moment:
+            await asyncio.sleep(0)
+        game.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await game
+        assert asyncio.all_tasks() <= before
+        left = load_run(the_run(tmp_path / "out"))
+        assert left.summary["complete"] is False
+        game = asyncio.create_task(resume(left.path, concurrency=4))
         before = asyncio.all_tasks()
-        for moment in sorted(chance.sample(range(1, len(lines(first.path)) - 8), 3)):
-            while not game.done() and journaled(tmp_path / "out") < moment:
-                await asyncio.sleep(0)
-            game.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await game
-            assert asyncio.all_tasks() <= before
-            left = load_run(the_run(tmp_path / "out"))
-            assert left.summary["complete"] is False
-            game = asyncio.create_task(resume(left.path, concurrency=4))
-            before = asyncio.all_tasks()
-        done = await game
-        assert lost(server.log()) <= 3 * 2 * SMALL["concurrency"]
-
+    done = await game
+    server.change(latency=0.0)
+    # A reply that was on its way is given once more.
+    assert server.log()["finished"] - finished - len(lines(first)) <= 3 * 2 * SMALL["concurrency"]
     # What an interrupted call may have used is counted.
-    assert essence(done.path, usage=False) == essence(first.path, usage=False)
+    assert essence(done.path, usage=False) == essence(first, usage=False)
     assert len(set(keys(done.path))) == len(lines(done.path))
 
 
@@ -316,7 +306,9 @@ async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tm
     assert set(outcomes(done).values()) == {"unsolved"}
 
 
-async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path) -> None:
+async def test_what_a_run_takes_from_the_store_is_in_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with FakeServer(rule=game_rule(solve=0)) as server:
         played = {"samples": ["lot-0001", "lot-0002", "lot-0003"]}
         first = await play(server, tmp_path / "1", **played)
@@ -338,63 +330,54 @@ async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path)
     assert {line["key"]["step"] for line in taken} <= {"chain", "chain_check"}
     assert second.summary["usage"]["calls"] == len(lines(second.path)) - len(taken)
     assert steps(first, "chain")[0] == steps(second, "chain")[0]
-
-
-async def test_a_run_folder_is_complete_in_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeServer(rule=game_rule(solve=0)) as server:
-        await play(server, tmp_path / "1")
-        run = await play(server, tmp_path / "2", seed=1)
-    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "nothing"))
-    before = essence(run.path)
-    (run.path / "summary.json").unlink()
-    (run.path / "traces.jsonl").unlink()
-
-    again = await resume(run.path, check=False, max_failed=1.0)
-
-    assert essence(again.path) == before
-    assert load_run(run.path).summary["complete"] is True
+    # A run folder is complete in itself: neither that store nor a server is needed.
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-nothing"))
+    before = essence(second.path)
+    (second.path / "summary.json").unlink()
+    (second.path / "traces.jsonl").unlink()
+    again = await resume(second.path, check=False, max_failed=1.0)
+    assert essence(again.path) == before and load_run(again.path).summary["complete"] is True
 
 
 @pytest.mark.parametrize("damage", ["zeros", "a letter"])
-async def test_a_damaged_journal_line_costs_that_call(damage: str, tmp_path: Path) -> None:
+async def test_a_damaged_journal_line_costs_that_call(damage: str, whole: Whole, copy: Path) -> None:
+    server, first, _ = whole
+    text = (copy / "calls.jsonl").read_bytes().splitlines(keepends=True)
+    place = next(n for n, line in enumerate(text) if b'"step":"respond"' in line)
+    spoilt = text[place].replace(b'"text":"{\\"', b'"text":"{\\"x')
+    assert spoilt != text[place] and json.loads(spoilt)
+    text[place] = spoilt if damage == "a letter" else b"\x00" * 40 + b"\n"
+    (copy / "calls.jsonl").write_bytes(b"".join(text))
+    (copy / "traces.jsonl").unlink()
+    calls = server.log()["finished"]
+    done = await resume(copy)
+    assert server.log()["finished"] == calls + 1
+    assert essence(done.path) == essence(first)
+
+
+async def test_a_damaged_trace_is_played_again_without_a_call(whole: Whole, copy: Path) -> None:
+    server, first, _ = whole
+    calls = server.log()["finished"]
+    text = (copy / "traces.jsonl").read_text("utf-8")
+    spoilt = text.replace('"round":1', '"round":3', 1)
+    assert spoilt != text and json.loads(spoilt.splitlines()[0])
+    (copy / "traces.jsonl").write_text(spoilt, "utf-8")
+    with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):
+        load_run(copy)
+    done = await resume(copy)
+    assert server.log()["finished"] == calls
+    assert essence(done.path) == essence(first)
+
+
+async def test_faults_on_the_way_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-calm"))
     with FakeServer(caches=False) as server:
-        run = await play(server, tmp_path, **SMALL)
-        before = essence(run.path)
-        text = (run.path / "calls.jsonl").read_bytes().splitlines(keepends=True)
-        place = next(n for n, line in enumerate(text) if b'"step":"respond"' in line)
-        spoilt = text[place].replace(b'"text":"{\\"', b'"text":"{\\"x')
-        assert spoilt != text[place] and json.loads(spoilt)
-        text[place] = spoilt if damage == "a letter" else b"\x00" * 40 + b"\n"
-        (run.path / "calls.jsonl").write_bytes(b"".join(text))
-        (run.path / "traces.jsonl").unlink()
-        calls = server.log()["finished"]
-        done = await resume(run.path)
-        assert server.log()["finished"] == calls + 1
-    assert essence(done.path) == before
-
-
-async def test_a_damaged_trace_is_played_again_without_a_call(tmp_path: Path) -> None:
-    with FakeServer(caches=False) as server:
-        run = await play(server, tmp_path, **SMALL)
-        before, calls = essence(run.path), server.log()["finished"]
-        text = (run.path / "traces.jsonl").read_text("utf-8")
-        spoilt = text.replace('"round":1', '"round":3', 1)
-        assert spoilt != text and json.loads(spoilt.splitlines()[0])
-        (run.path / "traces.jsonl").write_text(spoilt, "utf-8")
-        with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):
-            load_run(run.path)
-        done = await resume(run.path)
-        assert server.log()["finished"] == calls
-    assert essence(done.path) == before
-
-
-async def test_faults_on_the_way_change_nothing(tmp_path: Path, stores: Any, waits: list[float]) -> None:
-    stores("whole")
-    first, port = await whole(tmp_path / "whole")
-    stores("rough")
-    with FakeServer(caches=False, port=port, faults=Mixed(rate=0.4, seed=3)) as server:
-        run = await stopped(server, tmp_path / "rough", **SMALL)
-        done = await resume(run)
+        first = await play(server, tmp_path / "calm", **SMALL)
+    monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home-rough"))
+    with FakeServer(caches=False, port=server.port, faults=Mixed(rate=0.4, seed=3)) as server:
+        done = await resume(await stopped(server, tmp_path / "rough", **SMALL))
         assert lost(server.log()) <= 2 * SMALL["concurrency"]
     rough, calm = essence(done.path), essence(first.path)
     # What was paid for and thrown away is used too.

@@ -47,7 +47,7 @@ def keyless(**asked: Any) -> Config:
     return config.load(None, (), {"benchmark": "lotbench", "model": "human", **KEYLESS, **asked})
 
 
-@pytest.mark.parametrize("name", ["lotbench", "lotbench_easy"])
+@pytest.mark.parametrize("name", ["lotbench", pytest.param("lotbench_easy", marks=pytest.mark.slow)])
 def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
     for sample in datasets.samples(datasets.data_folder("", name), Item):
         refused = [*(one.text for one in sample.reject), *sample.near]

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from PIL import Image as Pillow
@@ -184,6 +185,17 @@ def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> N
     assert not {"exif", "icc_profile", "Comment", "comment"} & found.info.keys()
     assert getattr(found, "n_frames", 1) == 1
     assert picture_file.bare(sent)
+
+
+def test_a_sound_picture_is_checked_again_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = put(tmp_path / "set", {"id": "a", "image": "a.png"}, pictures={"a.png": png()})
+    monkeypatch.setattr(datasets, "opened", opened := Mock(wraps=datasets.opened))
+    assert datasets.picture_faults(folder, "a.png") == datasets.picture_faults(folder, "a.png") == []
+    assert opened.call_count == 1
+    (folder / "a.png").write_bytes(png()[:-20])
+    assert datasets.picture_faults(folder, "a.png") == datasets.picture_faults(folder, "a.png") != []
 
 
 def test_a_picture_that_is_gone_is_named(tmp_path: Path) -> None:

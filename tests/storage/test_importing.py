@@ -1,6 +1,5 @@
 """Data of others in our layout: what is kept, what is skipped and counted, what never leaves the target."""
 
-import io
 import json
 import os
 from pathlib import Path
@@ -8,21 +7,15 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from PIL import Image
 
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.cli import main
 from lotbench.errors import DataError, UsageError
 from lotbench.storage import datasets
 from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
+from tests.storage.test_picture_file import bytes_of
 
 HEAD = "target_id,rank,funny,somewhat_funny,unfunny,count,score,precision,contest,caption\n"
-
-
-def picture(size: tuple[int, int] = (8, 6), kind: str = "JPEG") -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", size, "red").save(out, kind)
-    return out.getvalue()
 
 
 def row(**fields: Any) -> dict[str, Any]:
@@ -39,7 +32,7 @@ def go(folder: Path, pictures: dict[str, bytes] | None = None, **languages: list
     for name, rows in languages.items():
         lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for name, content in (pictures if pictures is not None else {"5651380.jpg": picture()}).items():
+    for name, content in (pictures if pictures is not None else {"5651380.jpg": bytes_of("JPEG")}).items():
         (folder / "images" / name).write_bytes(content)
     return folder
 
@@ -96,7 +89,7 @@ def test_a_row_cannot_name_a_file_elsewhere(stem: str, tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"no picture", "the picture cannot be read"),
-        (picture()[:200], "the picture cannot be read"),
+        (bytes_of("JPEG")[:200], "the picture cannot be read"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "the picture cannot be read"),
     ],
 )
@@ -106,7 +99,7 @@ def test_what_is_no_picture_is_skipped(content: bytes, reason: str, tmp_path: Pa
 
 
 def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    big = {"big.png": picture((40, 30), "PNG"), "long.png": picture((8, 6), "PNG") + b"0" * 3000}
+    big = {"big.png": bytes_of("PNG", (40, 30)), "long.png": bytes_of("PNG") + b"0" * 3000}
     source = go(tmp_path / "go", big, en=[row(image="big"), row(image="long"), row(image="big"), asked()])
     monkeypatch.setattr(importing, "MAX_PIXELS", 1000)
     monkeypatch.setattr(importing, "MAX_BYTES", 2000)
@@ -153,7 +146,7 @@ def test_no_row_at_all_is_an_error_that_names_lines(tmp_path: Path) -> None:
 def contest(folder: Path, rows: str, name: str = "667") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / f"{name}_summary_KLUCB.csv").write_text(HEAD + rows, encoding="utf-8-sig")
-    (folder / f"{name}.jpg").write_bytes(picture())
+    (folder / f"{name}.jpg").write_bytes(bytes_of("JPEG"))
     return folder
 
 
