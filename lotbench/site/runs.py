@@ -38,7 +38,7 @@ from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
-from lotbench.types import JSON, Trace, Usage
+from lotbench.types import JSON, Trace
 
 SIZES = {"picture": 1024, "thumb": 112}
 """The maximum width and height of a picture in pixels, by the folder in its address."""
@@ -89,6 +89,8 @@ class Gallery:
                 return self.game_page(self.shelf(name), f"{file}.html")
             case ["html", "said", name, file]:
                 return self.said_page(self.shelf(name), f"{file}.html")
+            case ["html", "compare", first, second, *_] if first == second:
+                raise UsageError("A run is compared with another one, not with itself: tick two runs on the home page.")
             case ["html", "compare", first, second]:
                 return self.compared_page(self.shelf(first), self.shelf(second))
             case ["html", "compare", first, second, file]:
@@ -230,8 +232,8 @@ class Gallery:
         values: dict[str, Any] = {}
         for shelf, row in zip(shelves, lines[place].rows, strict=True):
             trace = shelf.run.traces[shelf.at(file)] if row else None
-            game = self._game(shelf, trace, {})[0] if trace and shelf.played else None
-            sides.append({"shelf": shelf, "row": row, "trace": trace, "game": game})
+            game = self._game(shelf, trace) if trace and shelf.played else {"thought": None}
+            sides.append({"shelf": shelf, "row": row, "trace": trace} | game)
             values = values or (self.episode_values(shelf, trace) if trace else {})
         return screen(
             "both",
@@ -293,13 +295,10 @@ class Gallery:
             links: The address of the messages (`said`), the rows of the run (`listed`), the other runs on the data with names (`others`);
                 empty for a page that stands alone.
         """
-        values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
-        entries = said.entries(shelf.run.path / CALLS, trace)
-        used = {key: entry.reply.usage for key, entry in entries.items()}
+        values = self.episode_values(shelf, trace) | {"links": links}
         if values["around"] is not None:
-            game, values["given_up"] = self._game(shelf, trace, used)
-            replies = {key: thought.words(entry.reply.text) for key, entry in entries.items()}
-            return screen(template, up, thought=game, replies=replies, **values)
+            return screen(template, up, **values, **self._game(shelf, trace))
+        used = said.usage(said.entries(shelf.run.path / CALLS, trace))
         return screen(
             "episode",
             up,
@@ -309,13 +308,18 @@ class Gallery:
             **values,
         )
 
-    def _game(self, shelf: Shelf, trace: Trace, used: Mapping[str, Usage]) -> tuple[thought.Thought, int]:
-        """Return a game, and the number of its last rounds that are left out, since a person had given up before."""
-        game = thought.thought(trace, used)
-        if parse(shelf.run.config.model).kind != "human":
-            return game, 0
-        played = thought.until_given_up([leap.round for leap in game.leaps])
-        return replace(game, leaps=game.leaps[:played]), len(game.leaps) - played
+    def _game(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
+        """Return the template values of a game; `given_up` counts its last rounds that are left out, since a person had given up."""
+        entries = said.entries(shelf.run.path / CALLS, trace)
+        game = thought.thought(trace, said.usage(entries))
+        played = len(game.leaps)
+        if parse(shelf.run.config.model).kind == "human":
+            played = thought.until_given_up([leap.round for leap in game.leaps])
+        return {
+            "thought": replace(game, leaps=game.leaps[:played]),
+            "given_up": len(game.leaps) - played,
+            "replies": {key: thought.words(entry.reply.text) for key, entry in entries.items()},
+        }
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
         """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""

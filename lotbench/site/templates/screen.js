@@ -9,38 +9,56 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 // A game opens with its last guess in the sentence; the first step is to its first round.
 let watching = 0, fresh = false;
+// The rounds of each game of the page. Of a game that has ended, its last round stays.
+const games = (document.querySelector("[data-game]") ? all("[data-game]") : [document.body]).map((root) => all("[data-round]:not(form)", root));
+const marks = all("mark[data-of]"), tabs = all(".tab"), sides = all(".sides > section");
+const inSight = (one) => one.offsetParent !== null;
 
-function step(place, move = true, target = null) {
+// On a phone one of two games is shown, by its tab.
+function turn(side) {
+  for (const tab of tabs) tab.setAttribute("aria-current", tab.hash === `#${side.id}`);
+  for (const one of sides) one.classList.toggle("on", one === side);
+}
+
+function step(place, move = true, target = null, block = "nearest") {
   now = Math.max(0, Math.min(numbers.length - 1, place));
-  const number = String(numbers[now]);
-  for (const one of rounds) one.classList.toggle("now", one.dataset.round === number);
+  const number = numbers[now];
+  const shown = games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= number) ?? leaps[0]);
+  for (const one of rounds) one.classList.toggle("now", shown.includes(one));
   for (const link of all("[data-step]")) {
-    if (link.dataset.step === number) {
+    if (shown.some((one) => one.id === link.hash.slice(1))) {
       link.setAttribute("aria-current", "step");
       const strip = link.closest("ol");
       strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
+      strip.scrollTop = link.offsetTop - strip.offsetTop - strip.clientHeight / 2;
     } else link.removeAttribute("aria-current");
   }
-  const current = target ?? document.querySelector(`.leap[data-round="${number}"]`);
-  const guess = document.getElementById("guess");
-  const said = current?.querySelector("[data-guess]");
-  if (guess && said) {
-    guess.textContent = said.dataset.guess || "____";
-    guess.className = current.dataset.verdict;
+  for (const mark of marks) {
+    const leap = shown.find((one) => one.closest("[data-game]").id === mark.dataset.of);
+    if (!leap) continue;
+    mark.textContent = leap.querySelector("[data-guess]").dataset.guess || "____";
+    mark.className = leap.dataset.verdict;
   }
+  for (const at of all("[data-at]")) if (move) at.textContent = `Round ${number} of ${numbers.at(-1)}`;
   fresh &&= !move;
   for (const button of all("[data-by]")) button.disabled = !(beside(Number(button.dataset.by)) in numbers);
   if (!move) return;
-  if (current) {
-    // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
-    if (live && getComputedStyle(live).position === "sticky") current.style.scrollMarginTop = `${live.offsetHeight + 8}px`;
-    current.focus({preventScroll: true});
-    current.scrollIntoView({block: "nearest"});
-    history.replaceState(null, "", `#${current.id}`);
-  } else {
-    const first = rounds.find((one) => one.dataset.round === number && one.offsetParent);
-    first?.scrollIntoView({block: "nearest"});
-  }
+  const side = (target ?? document.activeElement).closest("[data-game]");
+  if (target && side && sides.length) turn(side);
+  const here = shown.filter((one) => inSight(one) && one.matches(".leap"));
+  const current = target ?? here.find((one) => Number(one.dataset.round) === number && one.closest("[data-game]") === side) ?? here.find((one) => Number(one.dataset.round) === number) ?? here[0];
+  if (!current) return;
+  // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
+  if (live && getComputedStyle(live).position === "sticky") current.style.scrollMarginTop = `${live.offsetHeight + 8}px`;
+  current.focus({preventScroll: true});
+  current.scrollIntoView({block});
+  history.replaceState(null, "", `#${current.id}`);
+}
+
+// Details that open below the window are scrolled to; two games open the same round.
+function opened(round, open) {
+  for (const one of rounds) if (one.dataset.round === round.dataset.round && one.querySelector(".fold")) one.querySelector(".fold").open = open;
+  requestAnimationFrame(() => round.scrollIntoView({block: "nearest"}));
 }
 
 const beside = (by) => fresh && by > 0 ? 0 : now + by;
@@ -61,7 +79,10 @@ document.addEventListener("click", (event) => closeNotes(event.target));
 // Who opens the details of a round is in it.
 document.addEventListener("click", (event) => {
   const round = event.target.closest(".leap > .fold > summary")?.closest(".leap[data-round]");
-  if (round) step(numbers.indexOf(Number(round.dataset.round)), true, round);
+  if (!round) return;
+  event.preventDefault();
+  step(numbers.indexOf(Number(round.dataset.round)), true, round);
+  opened(round, !round.querySelector(".fold").open);
 });
 
 function stopPlayback() {
@@ -103,19 +124,21 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" || (watching && event.key === " ")) {
     stopPlayback();
     closeNotes();
-    event.preventDefault();
+    // The list of keys closes by itself.
+    if (!document.querySelector("[popover]:popover-open")) event.preventDefault();
+  } else if (event.key === "?") {
+    document.getElementById("keys")?.togglePopover();
   } else if (event.key === " " && playback && !event.target.closest("a, button, summary")) {
     playback.click();
     event.preventDefault();
   } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
-    event.target.querySelector(".fold").open ^= true;
-    event.target.scrollIntoView({block: "nearest"});
+    opened(event.target, !event.target.querySelector(".fold").open);
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
   } else if (/^[a-z]$/.test(event.key)) {
     // From a call one goes back to its round.
-    (event.key === "u" && document.querySelector(".letter.now a.back") || document.querySelector(`a[data-key="${event.key}"]`))?.click();
+    (event.key === "u" && document.querySelector(".letter.now a.back") || (document.activeElement.closest(".leap") ?? document.querySelector(".leap.now"))?.querySelector(`[data-key="${event.key}"]`) || document.querySelector(`[data-key="${event.key}"]:not([data-round] *)`))?.click();
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
@@ -124,7 +147,41 @@ const reasons = new Map();
 for (const line of all(".leap > .reason")) {
   const round = line.parentElement, said = `${round.parentElement.id} ${line.textContent.replace(round.querySelector(".guess").textContent, "").trim()}`;
   if (!reasons.has(said)) reasons.set(said, round.dataset.round);
-  else [line.title, line.textContent] = [line.textContent, `Same reason as round ${reasons.get(said)}`];
+  else {
+    [line.title, line.textContent] = [line.textContent, `Same reason as round ${reasons.get(said)}`];
+    line.classList.add("same");
+  }
+}
+// Two games stand beside each other round by round, and the end of the shorter fills its column.
+const tallest = Math.max(...sides.map((side) => side.children.length));
+for (const side of sides) {
+  side.style.gridRow = `1 / span ${tallest}`;
+  side.lastElementChild.style.gridRow = `${side.children.length} / -1`;
+}
+for (const tab of tabs) {
+  tab.addEventListener("click", (event) => {
+    event.preventDefault();
+    const side = document.getElementById(tab.hash.slice(1));
+    turn(side);
+    const leap = all(".leap.now", side)[0];
+    if (!fresh && leap) step(now, true, now < 0 ? null : leap);
+    else if (side.getBoundingClientRect().top < 0) side.scrollIntoView();
+  });
+}
+if (sides.length) turn(sides[0]);
+for (const button of all("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const round = button.closest("[data-round]");
+    step(numbers.indexOf(Number(round.dataset.round)), true, round);
+    const said = document.getElementById("toast");
+    try {
+      await navigator.clipboard.writeText(`${location.href.split(/[?#]/)[0]}#${round.id}`);
+      said.textContent = `The link to round ${round.dataset.round} is copied.`;
+    } catch {
+      said.textContent = "This browser copies no link; it is in the address bar.";
+    }
+    setTimeout(() => said.textContent = "", 2500);
+  });
 }
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
@@ -136,7 +193,7 @@ for (const link of all("[data-step]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     stopPlayback();
-    step(numbers.indexOf(Number(link.dataset.step)), true, document.getElementById(link.hash.slice(1)));
+    step(numbers.indexOf(Number(link.dataset.step)), true, document.getElementById(link.hash.slice(1)), link.closest(".jump") ? "start" : "nearest");
   });
 }
 const named = () => document.getElementById(location.hash.slice(1));
@@ -145,7 +202,7 @@ if (numbers.length && document.querySelector(".leap")) {
   const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
   if (asked >= 0) step(asked, true, named());
-  else if (document.getElementById("guess")) {
+  else if (marks.length) {
     fresh = numbers.length > 1;
     step(numbers.length - 1, false);
   }
@@ -168,14 +225,6 @@ if (view && live) {
     view.style.marginBottom = apart ? `${before - live.offsetHeight}px` : "";
     if (!apart) view.style.height = "";
   }, {rootMargin: "64px 0px 0px 0px"}).observe(view);
-}
-
-// Two games on a phone stand in columns: the tab of the one in sight is marked.
-const tabs = all(".tabs a");
-for (const tab of tabs) {
-  new IntersectionObserver((entries) => {
-    tab.setAttribute("aria-current", entries.at(-1).intersectionRect.width > innerWidth / 2);
-  }, {threshold: [0, 0.01, 0.1, 0.5, 0.9]}).observe(document.getElementById(tab.hash.slice(1)));
 }
 
 // A long text is folded to two lines, but not the one that was asked for.
@@ -206,6 +255,20 @@ if (wereOpen.length === folds.length) folds.forEach((fold, at) => fold.open = we
 for (const fold of folds) fold.addEventListener("toggle", () => kept[foldsAt] = folds.map((one) => Number(one.open)).join(""));
 const cameFrom = all("a[data-row]").find((row) => row.pathname === kept.last);
 kept.last = location.pathname;
+
+// How rounds are shown: compact as on the last page, and with all details.
+for (const views of all(".views")) views.hidden = false;
+const compact = document.querySelector("[data-compact]"), every = document.querySelector("[data-open]");
+const press = (button, on) => button.ariaPressed = on;
+if (compact) {
+  const set = (on) => press(compact, document.body.classList.toggle("compact", on));
+  set(kept.compact === "1");
+  compact.addEventListener("click", () => kept.compact = Number(set(compact.ariaPressed !== "true") === true));
+  every.addEventListener("click", () => {
+    const on = press(every, every.ariaPressed !== "true");
+    for (const fold of all(".leap > .fold")) fold.open = on;
+  });
+}
 
 // A row opens as a whole; of a sample's repeats the one that was clicked.
 document.addEventListener("click", (event) => {
