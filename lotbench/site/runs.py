@@ -89,12 +89,10 @@ class Gallery:
                 return self.game_page(self.shelf(name), f"{file}.html")
             case ["html", "said", name, file]:
                 return self.said_page(self.shelf(name), f"{file}.html")
-            case ["html", "compare", first, second, *_] if first == second:
-                raise UsageError("A run is compared with another one, not with itself: tick two runs on the home page.")
             case ["html", "compare", first, second]:
-                return self.compared_page(self.shelf(first), self.shelf(second))
+                return self.compared_page(self.two(first, second))
             case ["html", "compare", first, second, file]:
-                return self.both_page(self.shelf(first), self.shelf(second), f"{file}.html")
+                return self.both_page(self.two(first, second), f"{file}.html")
             case ["csv" | "jsonl", "rows" | "steps" as what, name]:
                 return _rows(self.shelf(name), what, kind)
             case ["html", "report", name] if report := _report(self.shelf(name)):
@@ -185,7 +183,7 @@ class Gallery:
     def run_page(self, shelf: Shelf) -> Served:
         """Return the page of a run: its score, trust and cost, and its episodes."""
         summary = shelf.run.summary
-        name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
+        name = summary.get("primary_metric")
         score = summary.get("scores", {}).get(name)
         badge = home.badge(summary.get("reasons"))
         boards: Sequence[home.Board] = ()
@@ -204,27 +202,30 @@ class Gallery:
             commands={why: check_command(shelf.run.config, [why]) for why in badge.why},
             solved=dict(sorted(Counter(row.solved for row in shelf.rows if row.solved).items())),
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
-            cost=cost,
             date=home.start_time(shelf.name),
-            most=int(shelf.run.config.settings.get("max_rounds") or 15),
             report=_report(shelf) is not None,
             pictures={sample: self.picture(shelf, sample, "thumb") for sample in shelf.samples},
         )
 
-    def compared_page(self, first: Shelf, second: Shelf) -> Served:
+    def two(self, first: str, second: str) -> tuple[Shelf, Shelf]:
+        """Return the runs with these folder names, to compare them; raises UsageError if they are one run, and as `shelf`."""
+        if first == second:
+            raise UsageError("A run is not compared with itself. Tick two runs on the home page.")
+        return self.shelf(first), self.shelf(second)
+
+    def compared_page(self, shelves: tuple[Shelf, Shelf]) -> Served:
         """Return the page that compares two runs."""
-        shelves = (first, second)
         names = told_apart([(shelf.label, shelf.name) for shelf in shelves])
         values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
         return screen("compare", "../../", names=names, **values)
 
-    def both_page(self, first: Shelf, second: Shelf, file: str) -> Served:
+    def both_page(self, shelves: tuple[Shelf, Shelf], file: str) -> Served:
         """Return the page with the episodes of two runs side by side, given its file name.
 
         Raises:
             LookupError: Neither run has such an episode.
         """
-        shelves, lines = (first, second), compared.lines(first, second)
+        lines = compared.lines(*shelves)
         place = next((at for at, line in enumerate(lines) if line.file == file), None)
         if place is None:
             raise LookupError(file)
@@ -251,12 +252,14 @@ class Gallery:
         Raises:
             LookupError: The run has no such episode.
         """
-        listed = [row for rows in shelf.games.values() for row in rows]
-        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed, "live": self.live}
         others = [one for one in self.readable_runs()[0] if one.group == shelf.group and one is not shelf]
-        links["others"] = list(
-            zip(told_apart([(one.label, one.name) for one in others]), others, strict=True)
-        )
+        names = told_apart([(one.label, one.name) for one in others])
+        links = {
+            "said": f"../../said/{quote(shelf.name)}/{quote(file)}",
+            "listed": [row for rows in shelf.games.values() for row in rows],
+            "live": self.live,
+            "others": list(zip(names, others, strict=True)),
+        }
         return self.episode_page(shelf, shelf.run.traces[shelf.at(file)], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -298,11 +301,11 @@ class Gallery:
         values = self.episode_values(shelf, trace) | {"links": links}
         if values["around"] is not None:
             return screen(template, up, **values, **self._game(shelf, trace))
-        used = said.usage(said.entries(shelf.run.path / CALLS, trace))
+        entries = said.entries(shelf.run.path / CALLS, trace)
         return screen(
             "episode",
             up,
-            calls=thought.calls(trace, used),
+            calls=thought.calls(trace, {key: entry.reply.usage for key, entry in entries.items()}),
             parts=thought.fields(trace.score.parts),
             readings=readings(shelf.run, trace),
             **values,
@@ -311,10 +314,9 @@ class Gallery:
     def _game(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
         """Return the template values of a game; `given_up` counts its last rounds that are left out, since a person had given up."""
         entries = said.entries(shelf.run.path / CALLS, trace)
-        game = thought.thought(trace, said.usage(entries))
-        played = len(game.leaps)
-        if parse(shelf.run.config.model).kind == "human":
-            played = thought.until_given_up([leap.round for leap in game.leaps])
+        game = thought.thought(trace, {key: entry.reply.usage for key, entry in entries.items()})
+        human = parse(shelf.run.config.model).kind == "human"
+        played = thought.until_given_up([leap.round for leap in game.leaps]) if human else len(game.leaps)
         return {
             "thought": replace(game, leaps=game.leaps[:played]),
             "given_up": len(game.leaps) - played,
@@ -346,8 +348,7 @@ class Gallery:
                 f"{what}/{shelf.name}.{kind}" for what in ("rows", "steps") for kind in ("csv", "jsonl")
             )
             for row in shelf.rows:
-                yield f"game/{shelf.name}/{row.file}"
-                yield f"said/{shelf.name}/{row.file}"
+                yield from (f"{what}/{shelf.name}/{row.file}" for what in ("game", "said"))
             if _report(shelf):
                 yield f"report/{shelf.name}.html"
         yield from [f"{size}/{name}.png" for size in SIZES for name in self._pictures]
@@ -416,6 +417,5 @@ def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]
 
 def _fault(error: Exception) -> str:
     """Return the reason why a run folder cannot be used, as text."""
-    if isinstance(error, LotbenchError):
-        return str(error)
-    return f"not a run folder ({type(error).__name__}: {error})"
+    kind = type(error).__name__
+    return str(error) if isinstance(error, LotbenchError) else f"not a run folder ({kind}: {error})"

@@ -7,7 +7,7 @@ recorded replies. If that fails, the replies are shown without messages, with th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from lotbench.run.rescore import requests
 from lotbench.run.session import synchronously
 from lotbench.site.game_rounds import Call, calls
 from lotbench.storage.jsonl import unsealed
-from lotbench.types import Image, Message, Request, Trace, Usage
+from lotbench.types import Image, Message, Request, Trace
 
 LONG = 240
 """The number of characters from which a message that an earlier call sent is not shown again."""
@@ -76,11 +76,6 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
                     if str(line.key) in keys:
                         by_key[str(line.key)] = line
     return by_key
-
-
-def usage(lines: Mapping[str, Entry]) -> dict[str, Usage]:
-    """Return the tokens of calls, by key, from their journal lines."""
-    return {key: line.reply.usage for key, line in lines.items()}
 
 
 def episode_calls(run: Run, trace: Trace) -> tuple[list[CallView], str]:

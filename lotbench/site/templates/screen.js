@@ -66,7 +66,7 @@ const beside = (by) => fresh && by > 0 ? 0 : now + by;
 function along(by) {
   const rows = shownRows();
   if (!rows.length) return false;
-  const at = rows.indexOf(document.activeElement);
+  const at = rows.indexOf(document.activeElement.closest("tr")?.querySelector("a[data-row]") ?? document.activeElement);
   const to = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))];
   to.focus();
   to.scrollIntoView({block: "nearest"});
@@ -104,7 +104,7 @@ playback?.addEventListener("click", () => {
 });
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select");
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (search && event.target === search && !event.isComposing) {
     const left = shownRows().find((row) => row.closest(".left"));
     if (event.key === "ArrowDown") along(0);
@@ -128,6 +128,10 @@ document.addEventListener("keydown", (event) => {
     if (!document.querySelector("[popover]:popover-open")) event.preventDefault();
   } else if (event.key === "?") {
     document.getElementById("keys")?.togglePopover();
+  } else if (event.target.matches("[data-row], [data-tick]") && event.key === (event.target.matches("[data-row]") ? " " : "Enter")) {
+    // Space ticks the row that one is at, and Enter the box.
+    event.target.closest("tr").querySelector("[data-tick]")?.click();
+    event.preventDefault();
   } else if (event.key === " " && playback && !event.target.closest("a, button, summary")) {
     playback.click();
     event.preventDefault();
@@ -274,6 +278,8 @@ if (compact) {
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr:has(a[data-row])");
   if (!row || event.target.closest("a, input, button, label, details") || String(getSelection())) return;
+  // Who misses the box does not want to leave.
+  if (event.target.closest("td.tick")) return event.target.querySelector("input")?.click();
   const line = event.target.closest("td > div"), links = all("a[data-row]", row);
   (links[line ? [...line.parentElement.children].indexOf(line) : 0] ?? links[0]).dispatchEvent(new MouseEvent("click", event));
 });
@@ -307,14 +313,18 @@ function show() {
   }
   document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
   for (const one of all("details.scroll")) one.open ||= words(search).length > 0;
-  const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
-  for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
+  const chosenRuns = ticks.filter((one) => one.checked), names = chosenRuns.map((one) => one.dataset.tick);
+  for (const one of ticks) one.disabled = !one.checked && names.length > 0 && (names.length > 2 || board(one) !== board(chosenRuns[0]));
   if (pair) {
-    const [text, link] = pair.children;
-    pair.hidden = !two.length;
-    text.textContent = two.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : "2 runs chosen. Untick one to choose another.";
-    link.hidden = two.length < 2;
-    link.href = `compare/${names.join("/")}.html`;
+    const [text, ...links] = pair.children, pairs = [[0, 1], [0, 2], [1, 2]].filter(([, other]) => other < names.length);
+    pair.hidden = !names.length;
+    text.textContent = names.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : names.length < 3 ? "2 runs chosen." : "3 runs chosen; a page compares two:";
+    links.forEach((link, at) => {
+      link.hidden = !pairs[at];
+      if (!pairs[at]) return link.removeAttribute("href");
+      link.href = `compare/${pairs[at].map((one) => names[one]).join("/")}.html`;
+      link.textContent = names.length < 3 ? "Compare the two" : pairs[at].map((one) => chosenRuns[one].closest("tr").querySelector("a[data-row]").textContent).join(" and ");
+    });
   }
   inAddress([["search", search.value], ["board", chosen], ["trust", trust], ["sort", sorted], ["runs", names.join("/")]]);
 }
@@ -359,7 +369,26 @@ function filter() {
   }
   const count = lines.filter((row) => !row.hidden).length;
   document.getElementById("count").textContent = `${count} of ${lines.length} shown`;
+  for (const bar of all("[data-bar]")) bar.ariaPressed = filters.some((one) => bar.dataset.bar === `${one.dataset.filter} ${one.value}`);
   inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value]), ["sort", sorted]]);
+}
+// A bar of the histogram leaves its games, and once more all.
+for (const bar of all("[data-bar]")) {
+  const choose = () => {
+    const [field, value] = bar.dataset.bar.split(" "), select = filters.find((one) => one.dataset.filter === field);
+    const before = select.value;
+    for (const one of filters) if (["solved", "outcome"].includes(one.dataset.filter)) one.value = "";
+    select.value = before === value ? "" : value;
+    filter();
+    select.scrollIntoView({block: "nearest"});
+  };
+  bar.addEventListener("click", choose);
+  bar.addEventListener("keydown", (event) => {
+    if (![" ", "Enter"].includes(event.key)) return;
+    choose();
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }
 if (document.getElementById("count")) {
   restore(search, "search");
