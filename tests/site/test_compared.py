@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lotbench.errors import UsageError
 from lotbench.run.loading import load_run
 from lotbench.site import compared
 from lotbench.site.compared import duels
@@ -71,10 +72,12 @@ def test_both_games_of_a_sample_stand_on_one_page_that_leads_on_and_back(root: P
     assert games.count('id="r1"') == games.count('id="br1"') == 1 and ">Next: " in games
     for name in ("one", "other"):
         link = f'href="../../../game/{name}/{both.removeprefix("other/")}" data-pair="one/other">'
-        assert f"{link}the whole game</a>" in games
+        assert f"{link}whole game</a>" in games
     assert 'href="../other.html" data-key="u"' in games and ">Previous: " not in games
     with pytest.raises(LookupError):
         Gallery(root).get("compare/one/other/nothing-1.html")
+    with pytest.raises(UsageError, match="not compared with itself"):
+        Gallery(root).get("compare/one/one.html")
 
 
 def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same(tmp_path: Path) -> None:

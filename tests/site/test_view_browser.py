@@ -139,11 +139,33 @@ def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
             assert page.locator(".scene").evaluate("(one) => one.scrollHeight <= one.clientHeight")
             assert page.locator(".rest .funny").evaluate(IN_SIGHT)
         with opened(chromium, f"{address}compare/{ace}/{dud}/lot-0001-1.html", viewport=PHONE) as (page, _):
-            page.locator(".tabs a").nth(1).click()
-            page.wait_for_selector(".tabs a:nth-child(2)[aria-current=true]")
+            page.locator(".tab").nth(1).click()
+            assert (
+                page.locator(".tab[aria-current=true]").count() == 1 and not page.locator("#r1").is_visible()
+            )
             page.locator("#side2 .guesses a").first.click()
             assert page.evaluate("document.activeElement.id") == "br1", "a guess leads to its own game"
+            page.locator("#br1 > .fold > summary").click()
+            assert page.locator("#br1 .opinion").first.is_visible() and page.url.endswith("#br1")
+            assert not page.evaluate(SMALL), "40 pixels for a finger"
             assert serious(page) == [] and overflow(page) == 0
+        with opened(chromium, f"{address}compare/{ace}/{dud}/lot-0001-1.html") as (page, _):
+            boxes = [page.locator(part).first.bounding_box() for part in ("#r1", "#br1", ".over", "#br15")]
+            ace_first, dud_first, over, last = [box for box in boxes if box]
+            assert ace_first["y"] == dud_first["y"], "a round of both games is a row"
+            assert over["y"] + over["height"] > last["y"], "the end of the shorter game fills its column"
+            page.keyboard.press("Home")
+            page.get_by_role("button", name="Watch").click()
+            assert page.locator("#br1").is_visible() and not page.locator("#br2").is_visible()
+            page.keyboard.press("Space")
+            page.keyboard.press("End")
+            guesses = [page.locator(f"{one} [data-guess]").text_content() for one in ("#r1", "#br15")]
+            assert page.locator(".live mark").all_text_contents() == guesses
+            page.keyboard.press("Home")
+            page.locator("#br1 > .fold > summary").click()
+            assert page.locator("#r1 .opinion").first.is_visible(), "the same round of both"
+            page.keyboard.press("?")
+            assert page.locator("#keys").is_visible() and serious(page) == []
 
 
 def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Browser, tmp_path: Path) -> None:
@@ -193,6 +215,24 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
             assert "creativity_score" in (page.locator("body").text_content() or "")
             page.get_by_text("Back to the run").click()
             page.wait_for_url("**/run/**")
+            ace, mid = (
+                next(name for name in Gallery(root).names() if part in name) for part in ("ace", "mid")
+            )
+            page.goto(f"{address}run/{mid}.html")
+            bar, shown = page.locator("[data-bar]").first, page.locator("tr[data-line]:visible")
+            bar.click()
+            assert f"the {shown.count()} solved" in str(bar.get_attribute("aria-label")), (
+                "a bar leaves its games"
+            )
+            assert bar.get_attribute("aria-pressed") == "true" and serious(page) == []
+            bar.press("Enter")
+            assert shown.count() == len(BOARD)
+            page.goto(f"{address}compare/{ace}/{mid}.html")
+            if look["viewport"] != PHONE:
+                page.locator("[data-sort=gap]").click()
+                page.locator("[data-sort=gap]").click()
+            gaps = [float(text or 0) for text in page.locator("td.gap").all_text_contents()]
+            assert gaps == sorted(gaps, reverse=look["viewport"] == PHONE) and serious(page) == []
             assert here(faults, address) == []
 
 
@@ -234,10 +274,13 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         page.locator("[data-search]").fill("2026")
         page.locator("button[data-sort=model]").first.click()
         one, other = page.get_by_label("compare ember").first, page.get_by_label("compare quill").first
-        one.check()
+        one.press("Enter")
         assert "Tick a second run" in (page.locator("#pair").text_content() or "")
-        other.check()
-        assert page.locator("[data-tick]:not(:checked):enabled").count() == 0, "two, and no third"
+        page.locator("tr", has=other).locator("[data-row]").press("Space")
+        page.locator("[data-tick]:not(:checked):enabled").first.check()
+        assert page.locator("#pair a:visible").count() == 3, "of three runs each two are compared"
+        assert page.locator("#pair").evaluate(ON_TOP), "nothing hides the bar"
+        page.locator("[data-tick]:checked").nth(2).press("Enter")
         assert "2 runs chosen" in (page.locator("#pair").text_content() or "")
         assert serious(page) == [] and overflow(page) == 0
         kept = page.url
@@ -288,7 +331,21 @@ def test_a_list_opens_from_search_and_rows_and_a_game_keeps_what_is_open(
         page.locator("#r5 > details > summary").click()
         page.reload()
         assert page.locator("#r5 > details").get_attribute("open") is not None
-        assert page.locator(".reason", has_text=re.compile("^Same reason as round [0-9]+$")).count()
+        page.locator("#r14 > .fold > summary").click()
+        page.locator("#r14 .foot").wait_for()
+        page.wait_for_timeout(100)
+        assert page.locator("#r14 .head").evaluate(IN_SIGHT) and page.locator("#r14 .foot").evaluate(IN_SIGHT)
+        assert re.search("calls, [0-9.]+ s, [0-9,]+ tokens in", page.locator("#r14 .spent").inner_text())
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.keyboard.press("l")
+        page.get_by_text("The link to round 14 is copied.").wait_for()
+        assert page.evaluate("navigator.clipboard.readText()").endswith("/lot-0063-1.html#r14")
+        same = page.locator(".reason", has_text=re.compile("^Same reason as round [0-9]+$"))
+        assert same.first.is_visible()
+        page.keyboard.press("c")
+        assert same.count() and not same.first.is_visible()
+        page.get_by_text("The rest of the sample").click()
+        assert page.locator(".whole th").first.inner_text() == "key text"
         page.get_by_role("link", name="side by side with quill").click()
         page.locator("a[data-pair]").first.click()
         page.wait_for_url("**/game/**")
@@ -305,6 +362,12 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
         page.locator("#r3 > details > summary").click()
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
+        page.wait_for_selector(".letter:target .message.reply")
+        assert page.locator(".jump a[aria-current]").count() == 1
+        page.locator(".jump li[data-label='Round 2'] a").click()
+        assert "round 2" in page.locator(".letter.now .head").inner_text()
+        page.go_back()
+        page.locator("#r3 .sent a").first.click()
         page.wait_for_selector(".letter:target .message.reply")
         folded = page.locator(".clipped").count()
         page.locator(".unfold:visible").first.click()
@@ -512,6 +575,14 @@ def test_a_server_that_is_back_is_not_called_lost(chromium: Browser, tmp_path: P
 
 
 IN_SIGHT = "(one) => { const {top, bottom} = one.getBoundingClientRect(); return top >= -1 && bottom <= innerHeight; }"
+
+
+ON_TOP = "(one) => { const {x, y, width, height} = one.getBoundingClientRect(); return one.contains(document.elementFromPoint(x + width / 2, y + height / 2)); }"
+SMALL = """[...document.querySelectorAll("button, summary, .guesses a, .tab")].filter((one) => {
+  const {width, height} = one.getBoundingClientRect();
+  return width && (height < 39.5 || width < 24);
+}).map((one) => one.outerHTML)[0]"""
+"""The first thing to touch that is too small."""
 
 
 def begin(page: Page, name: str) -> None:

@@ -45,6 +45,9 @@ function step(place, move = true, target = null, block = "nearest") {
   if (!move) return;
   const side = (target ?? document.activeElement).closest("[data-game]");
   if (target && side && sides.length) turn(side);
+  // The game that goes on comes in sight where the one that is shown has ended.
+  const going = shown.filter((one) => Number(one.dataset.round) === number);
+  if (!target && sides.length && !going.some(inSight)) turn(going[0].closest("[data-game]"));
   const here = shown.filter((one) => inSight(one) && one.matches(".leap"));
   const current = target ?? here.find((one) => Number(one.dataset.round) === number && one.closest("[data-game]") === side) ?? here.find((one) => Number(one.dataset.round) === number) ?? here[0];
   if (!current) return;
