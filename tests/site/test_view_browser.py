@@ -150,7 +150,7 @@ def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
             assert not page.evaluate(SMALL), "40 pixels for a finger"
             assert serious(page) == [] and overflow(page) == 0
         with opened(chromium, f"{address}compare/{ace}/{dud}/lot-0001-1.html") as (page, _):
-            boxes = [page.locator(part).first.bounding_box() for part in ("#r1", "#br1", ".over", "#br15")]
+            boxes = [page.locator(part).first.bounding_box() for part in ("#r1", "#br1", ".ended", "#br15")]
             ace_first, dud_first, over, last = [box for box in boxes if box]
             assert ace_first["y"] == dud_first["y"], "a round of both games is a row"
             assert over["y"] + over["height"] > last["y"], "the end of the shorter game fills its column"

@@ -176,7 +176,7 @@ for (const tab of tabs) {
   });
 }
 if (sides.length) turn(sides[0]);
-for (const button of all("[data-copy]")) {
+for (const button of all("[data-link]")) {
   button.addEventListener("click", async () => {
     const round = button.closest("[data-round]");
     step(numbers.indexOf(Number(round.dataset.round)), true, round);
