@@ -113,12 +113,6 @@ def test_rows_are_those_of_the_frame(root: Path, what: str) -> None:
     assert f'href="../{what}/one.csv" download' in text(gallery, "run/one.html")
 
 
-def test_from_a_report_there_is_a_way_back_to_its_run(root: Path) -> None:
-    page = text(Gallery(root), "report/one.html")
-    assert '<a href="../run/one.html">Back to the run</a>' in page
-    assert page.count("<body>") == 1 and "<script" not in page
-
-
 def test_a_folder_of_files_has_no_ticks(root: Path) -> None:
     gallery = Gallery(root)
     assert text(gallery, "index.html").count("data-tick=") == 2
