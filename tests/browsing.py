@@ -71,14 +71,15 @@ def _running(place: str) -> str | None:
 
 @contextmanager
 def opened(made: Browser, address: str, **context: Any) -> Iterator[tuple[Page, list[str]]]:
-    """A page, and everything that it complained of, went for or tried to open."""
+    """A page, and everything that it complained of, tried to open, or went for outside its site."""
     faults: list[str] = []
+    site = address if address.startswith("file:") else address[: address.index("/", 8)]
     where = made.new_context(**({"viewport": DESKTOP} | context))
     page = where.new_page()
     page.on("console", lambda message: faults.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on("dialog", lambda dialog: faults.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda request: None if request.url == address else faults.append(request.url))
+    page.on("request", lambda request: None if request.url.startswith(site) else faults.append(request.url))
     try:
         page.goto(address)
         yield page, faults

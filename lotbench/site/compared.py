@@ -93,10 +93,8 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     return ended
 
 
-def lines(first_shelf: Shelf, other_shelf: Shelf) -> list[Line]:
+def lines(*shelves: Shelf) -> list[Line]:
     """Return the episodes of two runs, paired by sample and repeat; the largest differences first, those of one run last."""
-    first, second = (
-        {(row.sample, row.repeat): row for row in shelf.rows} for shelf in (first_shelf, other_shelf)
-    )
+    first, second = ({(row.sample, row.repeat): row for row in shelf.rows} for shelf in shelves)
     paired = [Line(*key, (first.get(key), second.get(key))) for key in {**first, **second}]
     return sorted(paired, key=lambda line: (None in line.rows, not line.differs, -abs(line.gap or 0.0)))

@@ -38,7 +38,7 @@ from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
-from lotbench.types import JSON, Trace, Usage
+from lotbench.types import JSON, Trace
 
 SIZES = {"picture": 1024, "thumb": 112}
 """The maximum width and height of a picture in pixels, by the folder in its address."""
@@ -90,9 +90,9 @@ class Gallery:
             case ["html", "said", name, file]:
                 return self.said_page(self.shelf(name), f"{file}.html")
             case ["html", "compare", first, second]:
-                return self.compared_page(self.shelf(first), self.shelf(second))
+                return self.compared_page(self.two(first, second))
             case ["html", "compare", first, second, file]:
-                return self.both_page(self.shelf(first), self.shelf(second), f"{file}.html")
+                return self.both_page(self.two(first, second), f"{file}.html")
             case ["csv" | "jsonl", "rows" | "steps" as what, name]:
                 return _rows(self.shelf(name), what, kind)
             case ["html", "report", name] if report := _report(self.shelf(name)):
@@ -183,7 +183,7 @@ class Gallery:
     def run_page(self, shelf: Shelf) -> Served:
         """Return the page of a run: its score, trust and cost, and its episodes."""
         summary = shelf.run.summary
-        name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
+        name = summary.get("primary_metric")
         score = summary.get("scores", {}).get(name)
         badge = home.badge(summary.get("reasons"))
         boards: Sequence[home.Board] = ()
@@ -202,27 +202,30 @@ class Gallery:
             commands={why: check_command(shelf.run.config, [why]) for why in badge.why},
             solved=dict(sorted(Counter(row.solved for row in shelf.rows if row.solved).items())),
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
-            cost=cost,
             date=home.start_time(shelf.name),
-            most=int(shelf.run.config.settings.get("max_rounds") or 15),
             report=_report(shelf) is not None,
             pictures={sample: self.picture(shelf, sample, "thumb") for sample in shelf.samples},
         )
 
-    def compared_page(self, first: Shelf, second: Shelf) -> Served:
+    def two(self, first: str, second: str) -> tuple[Shelf, Shelf]:
+        """Return the runs with these folder names, to compare them; raises UsageError if they are one run, and as `shelf`."""
+        if first == second:
+            raise UsageError("A run is not compared with itself. Tick two runs on the home page.")
+        return self.shelf(first), self.shelf(second)
+
+    def compared_page(self, shelves: tuple[Shelf, Shelf]) -> Served:
         """Return the page that compares two runs."""
-        shelves = (first, second)
         names = told_apart([(shelf.label, shelf.name) for shelf in shelves])
         values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
         return screen("compare", "../../", names=names, **values)
 
-    def both_page(self, first: Shelf, second: Shelf, file: str) -> Served:
+    def both_page(self, shelves: tuple[Shelf, Shelf], file: str) -> Served:
         """Return the page with the episodes of two runs side by side, given its file name.
 
         Raises:
             LookupError: Neither run has such an episode.
         """
-        shelves, lines = (first, second), compared.lines(first, second)
+        lines = compared.lines(*shelves)
         place = next((at for at, line in enumerate(lines) if line.file == file), None)
         if place is None:
             raise LookupError(file)
@@ -230,8 +233,8 @@ class Gallery:
         values: dict[str, Any] = {}
         for shelf, row in zip(shelves, lines[place].rows, strict=True):
             trace = shelf.run.traces[shelf.at(file)] if row else None
-            game = self._game(shelf, trace, {})[0] if trace and shelf.played else None
-            sides.append({"shelf": shelf, "row": row, "trace": trace, "game": game})
+            game = self._game(shelf, trace) if trace and shelf.played else {"thought": None}
+            sides.append({"shelf": shelf, "row": row, "trace": trace} | game)
             values = values or (self.episode_values(shelf, trace) if trace else {})
         return screen(
             "both",
@@ -249,12 +252,14 @@ class Gallery:
         Raises:
             LookupError: The run has no such episode.
         """
-        listed = [row for rows in shelf.games.values() for row in rows]
-        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "listed": listed, "live": self.live}
         others = [one for one in self.readable_runs()[0] if one.group == shelf.group and one is not shelf]
-        links["others"] = list(
-            zip(told_apart([(one.label, one.name) for one in others]), others, strict=True)
-        )
+        names = told_apart([(one.label, one.name) for one in others])
+        links = {
+            "said": f"../../said/{quote(shelf.name)}/{quote(file)}",
+            "listed": [row for rows in shelf.games.values() for row in rows],
+            "live": self.live,
+            "others": list(zip(names, others, strict=True)),
+        }
         return self.episode_page(shelf, shelf.run.traces[shelf.at(file)], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -293,29 +298,30 @@ class Gallery:
             links: The address of the messages (`said`), the rows of the run (`listed`), the other runs on the data with names (`others`);
                 empty for a page that stands alone.
         """
-        values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
-        entries = said.entries(shelf.run.path / CALLS, trace)
-        used = {key: entry.reply.usage for key, entry in entries.items()}
+        values = self.episode_values(shelf, trace) | {"links": links}
         if values["around"] is not None:
-            game, values["given_up"] = self._game(shelf, trace, used)
-            replies = {key: thought.words(entry.reply.text) for key, entry in entries.items()}
-            return screen(template, up, thought=game, replies=replies, **values)
+            return screen(template, up, **values, **self._game(shelf, trace))
+        entries = said.entries(shelf.run.path / CALLS, trace)
         return screen(
             "episode",
             up,
-            calls=thought.calls(trace, used),
+            calls=thought.calls(trace, {key: entry.reply.usage for key, entry in entries.items()}),
             parts=thought.fields(trace.score.parts),
             readings=readings(shelf.run, trace),
             **values,
         )
 
-    def _game(self, shelf: Shelf, trace: Trace, used: Mapping[str, Usage]) -> tuple[thought.Thought, int]:
-        """Return a game, and the number of its last rounds that are left out, since a person had given up before."""
-        game = thought.thought(trace, used)
-        if parse(shelf.run.config.model).kind != "human":
-            return game, 0
-        played = thought.until_given_up([leap.round for leap in game.leaps])
-        return replace(game, leaps=game.leaps[:played]), len(game.leaps) - played
+    def _game(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
+        """Return the template values of a game; `given_up` counts its last rounds that are left out, since a person had given up."""
+        entries = said.entries(shelf.run.path / CALLS, trace)
+        game = thought.thought(trace, {key: entry.reply.usage for key, entry in entries.items()})
+        human = parse(shelf.run.config.model).kind == "human"
+        played = thought.until_given_up([leap.round for leap in game.leaps]) if human else len(game.leaps)
+        return {
+            "thought": replace(game, leaps=game.leaps[:played]),
+            "given_up": len(game.leaps) - played,
+            "replies": {key: thought.words(entry.reply.text) for key, entry in entries.items()},
+        }
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
         """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""
@@ -342,8 +348,7 @@ class Gallery:
                 f"{what}/{shelf.name}.{kind}" for what in ("rows", "steps") for kind in ("csv", "jsonl")
             )
             for row in shelf.rows:
-                yield f"game/{shelf.name}/{row.file}"
-                yield f"said/{shelf.name}/{row.file}"
+                yield from (f"{what}/{shelf.name}/{row.file}" for what in ("game", "said"))
             if _report(shelf):
                 yield f"report/{shelf.name}.html"
         yield from [f"{size}/{name}.png" for size in SIZES for name in self._pictures]
@@ -412,6 +417,5 @@ def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]
 
 def _fault(error: Exception) -> str:
     """Return the reason why a run folder cannot be used, as text."""
-    if isinstance(error, LotbenchError):
-        return str(error)
-    return f"not a run folder ({type(error).__name__}: {error})"
+    kind = type(error).__name__
+    return str(error) if isinstance(error, LotbenchError) else f"not a run folder ({kind}: {error})"

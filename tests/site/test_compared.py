@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lotbench.errors import UsageError
 from lotbench.run.loading import load_run
 from lotbench.site import compared
 from lotbench.site.compared import duels
@@ -71,10 +72,12 @@ def test_both_games_of_a_sample_stand_on_one_page_that_leads_on_and_back(root: P
     assert games.count('id="r1"') == games.count('id="br1"') == 1 and ">Next: " in games
     for name in ("one", "other"):
         link = f'href="../../../game/{name}/{both.removeprefix("other/")}" data-pair="one/other">'
-        assert f"{link}the whole game</a>" in games
+        assert f"{link}whole game</a>" in games
     assert 'href="../other.html" data-key="u"' in games and ">Previous: " not in games
     with pytest.raises(LookupError):
         Gallery(root).get("compare/one/other/nothing-1.html")
+    with pytest.raises(UsageError, match="not compared with itself"):
+        Gallery(root).get("compare/one/one.html")
 
 
 def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same(tmp_path: Path) -> None:
@@ -108,12 +111,6 @@ def test_rows_are_those_of_the_frame(root: Path, what: str) -> None:
     assert len(table) == len(lines) == len(frame)
     assert set(table[0]) == set(frame.columns) and table[0]["sample"] == frame.loc[0, "sample"]
     assert f'href="../{what}/one.csv" download' in text(gallery, "run/one.html")
-
-
-def test_from_a_report_there_is_a_way_back_to_its_run(root: Path) -> None:
-    page = text(Gallery(root), "report/one.html")
-    assert '<a href="../run/one.html">Back to the run</a>' in page
-    assert page.count("<body>") == 1 and "<script" not in page
 
 
 def test_a_folder_of_files_has_no_ticks(root: Path) -> None:

@@ -593,7 +593,7 @@ def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("benchmark", ["rinobench", "liveideabench", "hicbench", "standard"])
-def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_away(benchmark: str) -> None:
+def test_a_page_of_another_benchmark_has_its_readings(benchmark: str) -> None:
     gallery = Gallery(FOLDER)
     shelf = next(one for one in gallery.readable_runs()[0] if one.run.config.benchmark == benchmark)
     shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.rows[0].file}").body.decode())
@@ -602,5 +602,3 @@ def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_a
     assert "{'" not in shown.split("<main")[1] and ('<ol class="options">' in shown) is (
         benchmark == "standard"
     )
-    calls = {at for at, step in enumerate(shelf.run.traces[0].steps, 1) if step.get("call")}
-    assert {int(at) for at in re.findall(r"/said/[^\"]*#c(\d+)", shown)} == calls

@@ -9,38 +9,59 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 // A game opens with its last guess in the sentence; the first step is to its first round.
 let watching = 0, fresh = false;
+// The rounds of each game of the page. Of a game that has ended, its last round stays.
+const games = (document.querySelector("[data-game]") ? all("[data-game]") : [document.body]).map((root) => all("[data-round]:not(form)", root));
+const marks = all("mark[data-of]"), tabs = all(".tab"), sides = all(".sides > section");
+const inSight = (one) => one.offsetParent !== null;
 
-function step(place, move = true, target = null) {
+// On a phone one of two games is shown, by its tab.
+function turn(side) {
+  for (const tab of tabs) tab.setAttribute("aria-current", tab.hash === `#${side.id}`);
+  for (const one of sides) one.classList.toggle("on", one === side);
+}
+
+function step(place, move = true, target = null, block = "nearest") {
   now = Math.max(0, Math.min(numbers.length - 1, place));
-  const number = String(numbers[now]);
-  for (const one of rounds) one.classList.toggle("now", one.dataset.round === number);
+  const number = numbers[now];
+  const shown = games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= number) ?? leaps[0]);
+  for (const one of rounds) one.classList.toggle("now", shown.includes(one));
   for (const link of all("[data-step]")) {
-    if (link.dataset.step === number) {
+    if (shown.some((one) => one.id === link.hash.slice(1))) {
       link.setAttribute("aria-current", "step");
       const strip = link.closest("ol");
       strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
+      strip.scrollTop = link.offsetTop - strip.offsetTop - strip.clientHeight / 2;
     } else link.removeAttribute("aria-current");
   }
-  const current = target ?? document.querySelector(`.leap[data-round="${number}"]`);
-  const guess = document.getElementById("guess");
-  const said = current?.querySelector("[data-guess]");
-  if (guess && said) {
-    guess.textContent = said.dataset.guess || "____";
-    guess.className = current.dataset.verdict;
+  for (const mark of marks) {
+    const leap = shown.find((one) => one.closest("[data-game]").id === mark.dataset.of);
+    if (!leap) continue;
+    mark.textContent = leap.querySelector("[data-guess]").dataset.guess || "____";
+    mark.className = leap.dataset.verdict;
   }
+  for (const at of all("[data-at]")) if (move) at.textContent = `Round ${number} of ${numbers.at(-1)}`;
   fresh &&= !move;
   for (const button of all("[data-by]")) button.disabled = !(beside(Number(button.dataset.by)) in numbers);
   if (!move) return;
-  if (current) {
-    // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
-    if (live && getComputedStyle(live).position === "sticky") current.style.scrollMarginTop = `${live.offsetHeight + 8}px`;
-    current.focus({preventScroll: true});
-    current.scrollIntoView({block: "nearest"});
-    history.replaceState(null, "", `#${current.id}`);
-  } else {
-    const first = rounds.find((one) => one.dataset.round === number && one.offsetParent);
-    first?.scrollIntoView({block: "nearest"});
-  }
+  const side = (target ?? document.activeElement).closest("[data-game]");
+  if (target && side && sides.length) turn(side);
+  // The game that goes on comes in sight where the one that is shown has ended.
+  const going = shown.filter((one) => Number(one.dataset.round) === number);
+  if (!target && sides.length && !going.some(inSight)) turn(going[0].closest("[data-game]"));
+  const here = shown.filter((one) => inSight(one) && one.matches(".leap"));
+  const current = target ?? here.find((one) => Number(one.dataset.round) === number && one.closest("[data-game]") === side) ?? here.find((one) => Number(one.dataset.round) === number) ?? here[0];
+  if (!current) return;
+  // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
+  if (live && getComputedStyle(live).position === "sticky") current.style.scrollMarginTop = `${live.offsetHeight + 8}px`;
+  current.focus({preventScroll: true});
+  current.scrollIntoView({block});
+  history.replaceState(null, "", `#${current.id}`);
+}
+
+// Details that open below the window are scrolled to; two games open the same round.
+function opened(round, open) {
+  for (const one of rounds) if (one.dataset.round === round.dataset.round && one.querySelector(".fold")) one.querySelector(".fold").open = open;
+  requestAnimationFrame(() => round.scrollIntoView({block: "nearest"}));
 }
 
 const beside = (by) => fresh && by > 0 ? 0 : now + by;
@@ -48,7 +69,7 @@ const beside = (by) => fresh && by > 0 ? 0 : now + by;
 function along(by) {
   const rows = shownRows();
   if (!rows.length) return false;
-  const at = rows.indexOf(document.activeElement);
+  const at = rows.indexOf(document.activeElement.closest("tr")?.querySelector("a[data-row]") ?? document.activeElement);
   const to = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))];
   to.focus();
   to.scrollIntoView({block: "nearest"});
@@ -61,7 +82,10 @@ document.addEventListener("click", (event) => closeNotes(event.target));
 // Who opens the details of a round is in it.
 document.addEventListener("click", (event) => {
   const round = event.target.closest(".leap > .fold > summary")?.closest(".leap[data-round]");
-  if (round) step(numbers.indexOf(Number(round.dataset.round)), true, round);
+  if (!round) return;
+  event.preventDefault();
+  step(numbers.indexOf(Number(round.dataset.round)), true, round);
+  opened(round, !round.querySelector(".fold").open);
 });
 
 function stopPlayback() {
@@ -83,7 +107,7 @@ playback?.addEventListener("click", () => {
 });
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select");
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (search && event.target === search && !event.isComposing) {
     const left = shownRows().find((row) => row.closest(".left"));
     if (event.key === "ArrowDown") along(0);
@@ -103,19 +127,25 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" || (watching && event.key === " ")) {
     stopPlayback();
     closeNotes();
+    // The list of keys closes by itself.
+    if (!document.querySelector("[popover]:popover-open")) event.preventDefault();
+  } else if (event.key === "?") {
+    document.getElementById("keys")?.togglePopover();
+  } else if (event.target.matches("[data-row], [data-tick]") && event.key === (event.target.matches("[data-row]") ? " " : "Enter")) {
+    // Space ticks the row that one is at, and Enter the box.
+    event.target.closest("tr").querySelector("[data-tick]")?.click();
     event.preventDefault();
   } else if (event.key === " " && playback && !event.target.closest("a, button, summary")) {
     playback.click();
     event.preventDefault();
   } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
-    event.target.querySelector(".fold").open ^= true;
-    event.target.scrollIntoView({block: "nearest"});
+    opened(event.target, !event.target.querySelector(".fold").open);
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
   } else if (/^[a-z]$/.test(event.key)) {
     // From a call one goes back to its round.
-    (event.key === "u" && document.querySelector(".letter.now a.back") || document.querySelector(`a[data-key="${event.key}"]`))?.click();
+    (event.key === "u" && document.querySelector(".letter.now a.back") || (document.activeElement.closest(".leap") ?? document.querySelector(".leap.now"))?.querySelector(`[data-key="${event.key}"]`) || document.querySelector(`[data-key="${event.key}"]:not([data-round] *)`))?.click();
   }
 });
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
@@ -124,7 +154,41 @@ const reasons = new Map();
 for (const line of all(".leap > .reason")) {
   const round = line.parentElement, said = `${round.parentElement.id} ${line.textContent.replace(round.querySelector(".guess").textContent, "").trim()}`;
   if (!reasons.has(said)) reasons.set(said, round.dataset.round);
-  else [line.title, line.textContent] = [line.textContent, `Same reason as round ${reasons.get(said)}`];
+  else {
+    [line.title, line.textContent] = [line.textContent, `Same reason as round ${reasons.get(said)}`];
+    line.classList.add("same");
+  }
+}
+// Two games stand beside each other round by round, and the end of the shorter fills its column.
+const tallest = Math.max(...sides.map((side) => side.children.length));
+for (const side of sides) {
+  side.style.gridRow = `1 / span ${tallest}`;
+  side.lastElementChild.style.gridRow = `${side.children.length} / -1`;
+}
+for (const tab of tabs) {
+  tab.addEventListener("click", (event) => {
+    event.preventDefault();
+    const side = document.getElementById(tab.hash.slice(1));
+    turn(side);
+    const leap = all(".leap.now", side)[0];
+    if (!fresh && leap) step(now, true, now < 0 ? null : leap);
+    else if (side.getBoundingClientRect().top < 0) side.scrollIntoView();
+  });
+}
+if (sides.length) turn(sides[0]);
+for (const button of all("[data-link]")) {
+  button.addEventListener("click", async () => {
+    const round = button.closest("[data-round]");
+    step(numbers.indexOf(Number(round.dataset.round)), true, round);
+    const said = document.getElementById("toast");
+    try {
+      await navigator.clipboard.writeText(`${location.href.split(/[?#]/)[0]}#${round.id}`);
+      said.textContent = `The link to round ${round.dataset.round} is copied.`;
+    } catch {
+      said.textContent = "This browser copies no link; it is in the address bar.";
+    }
+    setTimeout(() => said.textContent = "", 2500);
+  });
 }
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
@@ -136,7 +200,7 @@ for (const link of all("[data-step]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     stopPlayback();
-    step(numbers.indexOf(Number(link.dataset.step)), true, document.getElementById(link.hash.slice(1)));
+    step(numbers.indexOf(Number(link.dataset.step)), true, document.getElementById(link.hash.slice(1)), link.closest(".jump") ? "start" : "nearest");
   });
 }
 const named = () => document.getElementById(location.hash.slice(1));
@@ -145,7 +209,7 @@ if (numbers.length && document.querySelector(".leap")) {
   const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
   if (asked >= 0) step(asked, true, named());
-  else if (document.getElementById("guess")) {
+  else if (marks.length) {
     fresh = numbers.length > 1;
     step(numbers.length - 1, false);
   }
@@ -168,14 +232,6 @@ if (view && live) {
     view.style.marginBottom = apart ? `${before - live.offsetHeight}px` : "";
     if (!apart) view.style.height = "";
   }, {rootMargin: "64px 0px 0px 0px"}).observe(view);
-}
-
-// Two games on a phone stand in columns: the tab of the one in sight is marked.
-const tabs = all(".tabs a");
-for (const tab of tabs) {
-  new IntersectionObserver((entries) => {
-    tab.setAttribute("aria-current", entries.at(-1).intersectionRect.width > innerWidth / 2);
-  }, {threshold: [0, 0.01, 0.1, 0.5, 0.9]}).observe(document.getElementById(tab.hash.slice(1)));
 }
 
 // A long text is folded to two lines, but not the one that was asked for.
@@ -207,10 +263,26 @@ for (const fold of folds) fold.addEventListener("toggle", () => kept[foldsAt] = 
 const cameFrom = all("a[data-row]").find((row) => row.pathname === kept.last);
 kept.last = location.pathname;
 
+// How rounds are shown: compact as on the last page, and with all details.
+for (const views of all(".views")) views.hidden = false;
+const compact = document.querySelector("[data-compact]"), every = document.querySelector("[data-open]");
+const press = (button, on) => button.ariaPressed = on;
+if (compact) {
+  const set = (on) => press(compact, document.body.classList.toggle("compact", on));
+  set(kept.compact === "1");
+  compact.addEventListener("click", () => kept.compact = Number(set(compact.ariaPressed !== "true") === true));
+  every.addEventListener("click", () => {
+    const on = press(every, every.ariaPressed !== "true");
+    for (const fold of all(".leap > .fold")) fold.open = on;
+  });
+}
+
 // A row opens as a whole; of a sample's repeats the one that was clicked.
 document.addEventListener("click", (event) => {
   const row = event.target.closest("tr:has(a[data-row])");
   if (!row || event.target.closest("a, input, button, label, details") || String(getSelection())) return;
+  // Who misses the box does not want to leave.
+  if (event.target.closest("td.tick")) return event.target.querySelector("input")?.click();
   const line = event.target.closest("td > div"), links = all("a[data-row]", row);
   (links[line ? [...line.parentElement.children].indexOf(line) : 0] ?? links[0]).dispatchEvent(new MouseEvent("click", event));
 });
@@ -244,14 +316,18 @@ function show() {
   }
   document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
   for (const one of all("details.scroll")) one.open ||= words(search).length > 0;
-  const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
-  for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
+  const chosenRuns = ticks.filter((one) => one.checked), names = chosenRuns.map((one) => one.dataset.tick);
+  for (const one of ticks) one.disabled = !one.checked && names.length > 0 && (names.length > 2 || board(one) !== board(chosenRuns[0]));
   if (pair) {
-    const [text, link] = pair.children;
-    pair.hidden = !two.length;
-    text.textContent = two.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : "2 runs chosen. Untick one to choose another.";
-    link.hidden = two.length < 2;
-    link.href = `compare/${names.join("/")}.html`;
+    const [text, ...links] = pair.children, pairs = [[0, 1], [0, 2], [1, 2]].filter(([, other]) => other < names.length);
+    pair.hidden = !names.length;
+    text.textContent = names.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : names.length < 3 ? "2 runs chosen." : "3 runs chosen; a page compares two:";
+    links.forEach((link, at) => {
+      link.hidden = !pairs[at];
+      if (!pairs[at]) return link.removeAttribute("href");
+      link.href = `compare/${pairs[at].map((one) => names[one]).join("/")}.html`;
+      link.textContent = names.length < 3 ? "Compare the two" : pairs[at].map((one) => chosenRuns[one].closest("tr").querySelector("a[data-row]").textContent).join(" and ");
+    });
   }
   inAddress([["search", search.value], ["board", chosen], ["trust", trust], ["sort", sorted], ["runs", names.join("/")]]);
 }
@@ -296,7 +372,26 @@ function filter() {
   }
   const count = lines.filter((row) => !row.hidden).length;
   document.getElementById("count").textContent = `${count} of ${lines.length} shown`;
+  for (const bar of all("[data-bar]")) bar.ariaPressed = filters.some((one) => bar.dataset.bar === `${one.dataset.filter} ${one.value}`);
   inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value]), ["sort", sorted]]);
+}
+// A bar of the histogram leaves its games, and once more all.
+for (const bar of all("[data-bar]")) {
+  const choose = () => {
+    const [field, value] = bar.dataset.bar.split(" "), select = filters.find((one) => one.dataset.filter === field);
+    const before = select.value;
+    for (const one of filters) if (["solved", "outcome"].includes(one.dataset.filter)) one.value = "";
+    select.value = before === value ? "" : value;
+    filter();
+    select.scrollIntoView({block: "nearest"});
+  };
+  bar.addEventListener("click", choose);
+  bar.addEventListener("keydown", (event) => {
+    if (![" ", "Enter"].includes(event.key)) return;
+    choose();
+    event.preventDefault();
+    event.stopPropagation();
+  });
 }
 if (document.getElementById("count")) {
   restore(search, "search");
