@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import differences, put_pairs, read_toml, validate
-from lotbench.errors import RunFolderError, file_errors
+from lotbench.errors import RunFolderError, UsageError, file_errors
 from lotbench.models.transformers.loading import Packing
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
@@ -25,6 +25,7 @@ from lotbench.storage.run_folder import read_json
 from lotbench.types import FrozenModel
 
 Conditions: TypeAlias = Literal["weak", "random"]
+SECRETS = frozenset({"token", "hub_token", "push_to_hub_token", "use_auth_token", "auth_token", "api_key"})
 
 
 class Instructions(FrozenModel):
@@ -214,12 +215,25 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     """Read the configuration of a run; pairs `key=value` in `sets` replace values of the file (`explore.alpha=20`).
 
     Raises:
-        UsageError: A file cannot be read, a key is unknown or a value out of range; the message names it.
+        UsageError: A file cannot be read, a key is unknown or holds a secret, or a value is out of range; the message names it.
     """
     table = read_toml(path)
     validate(Config, table, path)
     put_pairs(table, sets, lambda key: key.split("."))
+    if names := list(_secrets(table)):
+        raise UsageError(
+            f"{path}: {', '.join(names)}: a step writes its configuration down; set HF_TOKEN instead"
+        )
     return validate(Config, table)
+
+
+def _secrets(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Yield the dotted names of the fields of Hugging Face's libraries that hold a token."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value, f"{before}{name}.")
+        elif name in SECRETS and isinstance(value, str):
+            yield before + name
 
 
 def claim(folder: Path, identity: Mapping[str, Any], *, begun: bool) -> None:

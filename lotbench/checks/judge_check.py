@@ -4,6 +4,7 @@ Calls pass through the same caller, journal and store as in a run, so the same c
 """
 
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -214,6 +215,11 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
+def _size(record: Mapping[str, Any]) -> tuple[float, int]:
+    """Return how large a check was: the limit on its rows, and its verdicts."""
+    return record["set"].get("limit") or math.inf, record["of"]
+
+
 def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Checked:
     """Write a complete check on the test split to the store, and return it with the paths of its records.
 
@@ -242,7 +248,10 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         before = judge_records.find(key)
         # Older records have only the day on which they were kept; one from the future was written by a wrong clock.
         date = before.get("began", before.get("kept", "")) if before and before["of"] else ""
-        more = before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of
+        more = False
+        if before and before["set"].get("digest") == prepared.rows.digest:
+            # Of several small draws with many repeats one may pass by luck.
+            more = _size(before) > (prepared.order.limit or math.inf, measure.of)
         if more or began < date <= now:
             which = "with more verdicts" if more else "that began later"
             notes.append(f"Not kept: the store has a check of {' and '.join(names)} {which}, of {date[:19]}.")

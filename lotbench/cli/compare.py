@@ -76,6 +76,7 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
     lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
+    lines += [f"      variant {arm}" for arm in {place.entry.arm for place in board.places} if arm]
     lines += [f"      {visible(remark)}" for remark in remarked(board)]
     return [*lines, *_farthest(paths, *board.places[:2])] if board.pairs else lines
 

@@ -10,7 +10,9 @@ PEOPLE = "people"
 
 _FILE = Path(__file__).with_suffix(".toml")
 _PATTERNS = {name: re.compile(rf"(?<![a-z])(?:{pattern})") for name, pattern in read_toml(_FILE).items()}
-_PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|deepseek|dashscope)/(?=.)")
+SERVED_BY = re.compile(
+    r"^(?:(?:openai|openrouter|ollama|vllm|anthropic|gemini|deepseek|dashscope)/|langchain:\w+:)(?=.)"
+)
 """Prefixes for providers, which are not makers: `openai/` may precede any model that the API serves."""
 
 
@@ -19,5 +21,5 @@ def makers(name: str) -> frozenset[str]:
     text = name.partition("@http")[0].lower()
     if text == PEOPLE or text.startswith(("python:", "human")):
         return frozenset()
-    model_name = _PROVIDERS.sub("", text)
+    model_name = SERVED_BY.sub("", text)
     return frozenset(maker for maker, pattern in _PATTERNS.items() if pattern.search(model_name))

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from lotbench.config.makers import makers
+from lotbench.config.makers import SERVED_BY, makers
 from lotbench.errors import UsageError, among
 
 Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
@@ -260,7 +260,7 @@ def related(first: str, other: str) -> bool:
 @cache
 def _family(model_id: str) -> str:
     """Return the first word of a model id, or the id itself if it has none."""
-    name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1]
+    name = SERVED_BY.sub("", model_id.lower().removeprefix("hf:")).partition("+")[0].rsplit("/", 1)[-1]
     return word[1] if (word := _WORD.match(name)) else name
 
 

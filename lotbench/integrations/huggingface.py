@@ -100,13 +100,14 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
+    remarks = "".join(f"{remark} " for remark in run.summary.get("remarks", ()))
     return {
         "dataset": {
-            "id": f"lotbench/{run.config.benchmark}",
+            "id": f"lotbench/{run.summary.get('data_set') or run.config.benchmark}",
             "task_id": str(run.summary.get("arm") or "all"),
         },
         "value": score["value"],
-        "notes": f"{metric}{interval}, {score['n']} samples; {run.trust}; lotbench {run.digests.get('code', 'unknown')}",
+        "notes": f"{metric}{interval}, {score['n']} samples; {run.trust}; {remarks}lotbench {run.digests.get('code', 'unknown')}",
     }
 
 
@@ -136,7 +137,7 @@ def _card(run: Run, name: str) -> str:
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.",
             f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries) or 'none')}",
             f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. "
-            f"The run is {plain(run.trust)}.",
+            f"The run is {plain(run.trust)}. {plain(' '.join(summary.get('remarks', ())))}",
             *map(table, tables),
             "",
         ]

@@ -240,7 +240,13 @@ def _configuration(
                 f"-T {key}: inspect has its own: --model, --model-role, --max-samples, --token-limit..."
             )
         flags[".".join(place)] = value
-    return config.load(config_file(file or None), (), flags)
+    loaded = config.load(config_file(file or None), (), flags)
+    limited = loaded.limits.model_dump(include={"cost_limit", "token_limit", "time_limit"}, exclude_none=True)
+    if limited:
+        raise UsageError(
+            f"{file}: {', '.join(limited)}: inspect has its own: --cost-limit, --token-limit, --time-limit"
+        )
+    return loaded
 
 
 def _samples(run_plan: plan.Plan) -> Iterator[Sample]:

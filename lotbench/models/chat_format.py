@@ -151,6 +151,15 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
     }
 
 
+def broken(message: Any) -> bool:
+    """Return whether the message of a LangChain chat model ends because the server failed."""
+    return _reason(message.additional_kwargs | message.response_metadata) in BROKEN
+
+
+def _reason(about: Mapping[str, Any]) -> str:
+    return str(next((about[name] for name in REASONS if about.get(name)), "stop")).lower()
+
+
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     """Return the reply in a message of any LangChain chat model.
 
@@ -168,13 +177,13 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         # OpenAI prefixes the name with the service tier.
         if name.endswith("cache_read")
     ]
-    reason = next((about[name] for name in REASONS if about.get(name)), "stop")
+    reason = _reason(about)
     # The tier that was served decides the price.
     served = {"service_tier": about.get("service_tier")} if "service_tier" in how else {}
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),
-        finish=next((ours for ours, words in FINISHES.items() if words.search(str(reason).lower())), "other"),
+        finish=next((ours for ours, words in FINISHES.items() if words.search(reason)), "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
         usage=Usage(prompt_tokens, min(prompt_tokens, sum(cached)), _count(counts.get("output_tokens"))),

@@ -131,6 +131,9 @@ class LangChainModel:
                 f"{name}: ainvoke returned {type(message).__name__}, not the message of a chat model"
             )
         reply = chat_format.reply(message, time.monotonic() - started, {})
+        if chat_format.broken(message):
+            discarded.get()(reply.usage)
+            raise CallFailed(f"{name}: the server failed while it wrote")
         secrets = _secrets(chat)
         model_id = chat_format.masked(reply.model, *secrets)[: chat_format.MAX_ID]
         said = {what: text for what in ("text", "reasoning", "refusal") if (text := getattr(reply, what))}

@@ -85,12 +85,18 @@ def frame(table: Table) -> pd.DataFrame:
 
 def to_latex(comparison: Comparison) -> str:
     """Return all tables as LaTeX (booktabs), with the titles of their sections as captions."""
-    tables = [(section.title, table) for section in comparison.sections for table in section.tables]
-    return "\n".join(_latex_table(title.replace("&", "and"), table) for title, table in tables)
+    remarks = {remark for board in comparison.boards for remark in ranking_sections.remarked(board)}
+    return "\n".join(
+        _latex_table(
+            section.title.replace("&", "and"), table, [note for note in section.notes if note in remarks]
+        )
+        for section in comparison.sections
+        for table in section.tables
+    )
 
 
-def _latex_table(caption: str, table: Table) -> str:
-    """Return a table as LaTeX: numbers with two digits and their interval, and why runs are not trusted in the caption."""
+def _latex_table(caption: str, table: Table, remarks: Sequence[str]) -> str:
+    """Return a table as LaTeX: numbers with two digits and their interval; the caption has remarks, and why runs are not trusted."""
     data = frame(table)
     reasons = dict.fromkeys(data.pop(ranking_sections.REASONS)) if ranking_sections.REASONS in data else ()
     text = data.map(_latex_cell)
@@ -98,13 +104,15 @@ def _latex_table(caption: str, table: Table) -> str:
         value = list(text)[list(text).index("low") - 1]
         ends = zip(text[value], text.pop("low"), text.pop("high"), strict=True)
         text[value] = [f"{mean} ({low}\u2013{high})" if low else mean for mean, low, high in ends]
-    note = re.sub(r"([#%&_$])", r"\\\1", "; ".join(filter(None, reasons)))
+    why = "; ".join(filter(None, reasons))
+    notes = [*([f"Not trusted: {why}"] if why else []), *remarks]
+    escaped = re.sub(r"([#%&_${}])", r"\\\1", re.sub(r"[\\~^]", " ", ". ".join([caption, *notes])))
     return str(
         text.style.hide(axis="index")
         .format(escape="latex")
         .format_index(escape="latex", axis=1)
         .to_latex(
-            caption=f"{caption}. Not trusted: {note}" if note else caption,
+            caption=escaped,
             column_format="".join("r" if all(map(_NUMERIC.fullmatch, text[name])) else "l" for name in text),
             hrules=True,
         )

@@ -88,7 +88,10 @@ def _ranking(ranking: Board) -> Section:
         "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
         *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
-    return Section("Ranking", notes, (Table(columns, tuple(rows)),), (plot,))
+    arm = ranking.places[0].entry.arm
+    return Section(
+        f"Ranking, variant {arm}" if arm else "Ranking", notes, (Table(columns, tuple(rows)),), (plot,)
+    )
 
 
 def remarked(ranking: Board) -> list[str]:

@@ -101,15 +101,17 @@ class Session:
 
         Args:
             before: The finished episodes.
-            retry_failed: Whether to repeat episodes that failed because of unreadable replies; those that failed because a
-                reply never arrived are always repeated.
+            retry_failed: Whether to repeat episodes that failed because of unreadable replies of a judge or oracle; those that
+                failed because a reply never arrived are always repeated.
             played: Episodes that are not repeated in any case: those of a process that died in this session.
         """
         again = {(trace.sample, trace.repeat): _drop_steps(trace) for trace in played}
         for trace in before:
             if (trace.sample, trace.repeat) in again:
                 continue
-            if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
+            # What a candidate wrote, or refused to write, stays.
+            retried = retry_failed and trace.outcome != "candidate_failed"
+            if trace.outcome.endswith("_failed") and (retried or not trace.arrived):
                 game = self.calls.plan.benchmark.graph == "game"
                 for call in _unread_calls(trace, game=game) if trace.arrived else ():
                     self.calls.caller.journal.retry(call)

@@ -73,7 +73,8 @@ class Polls:
                 return screen("join", about=about, longest=LONGEST_NAME, private="", **values)
             case ["voter", key, "index.html"] if key in self._voters:
                 return self._page(self._voters[key])
-            case ["picture", name] if picture := _picture(self.items[name]):
+            # The id of an item of pairs has a slash.
+            case ["picture", *name] if picture := _picture(self.items["/".join(name)]):
                 return Served(encoded(picture, MAX_PX), "image/png")
         raise LookupError(path)
 

@@ -70,6 +70,11 @@ def damaged() -> Iterator[bytes]:
     digests = [sha256(text.encode()).hexdigest() for text in TEXTS]
     yield from (npz("x", [[1.0]]), npz(digests, [[1.0]]), npz(digests, 1.0), npz(digests, [1.0] * 3))
     yield from (npz(digests, [["a"]] * 3), npz(digests, [[np.nan]] * 3))
+    packed = BytesIO()
+    np.savez_compressed(
+        packed, encoder=np.array("minilm"), texts=np.array(digests), vectors=np.ones((3, 9000))
+    )
+    yield packed.getvalue()
     # A plain array, and a method of packing that nobody knows.
     whole = npz(digests, [[1.0]] * 3)
     yield from (whole[whole.index(b"\x93NUMPY") :], re.sub(rb"(?s)(PK\x01\x02.{6})..", rb"\1c\0", whole))

@@ -334,6 +334,10 @@ async def test_reading_an_old_check_again_does_not_replace_a_newer_one(data: Pat
     judge_records.keep({**kept, "began": "2999-01-01"})
     again = await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
     assert len(again.stored) == 1 and judge_records.every()[0]["groups"]["all"]["fpr"]["value"] == 0.0
+    # Of several small draws one may pass by luck, however often it is judged.
+    few = wanted(data, rows, tmp_path / "part", limit=8, fresh=True)
+    part = await judge_check(few, own=players(PlantedJudge(ITEMS, 0.9)))
+    assert part.stored == () and "Not kept: the store has a check of python:j0 with more" in part.notes[-1]
 
 
 def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

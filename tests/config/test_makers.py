@@ -3,6 +3,7 @@
 import pytest
 
 from lotbench.config.makers import makers
+from lotbench.config.model_names import related
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ def test_a_name_that_tells_no_maker_has_none(name: str) -> None:
 
 def test_a_distillation_has_two_makers_and_where_a_model_is_asked_for_is_none() -> None:
     assert makers("deepseek-r1-distill-qwen-32b") == {"DeepSeek", "Alibaba"}
-    assert makers("openai/llama-3-8b") == {"Meta"}
+    assert makers("openai/llama-3-8b") == makers("langchain:openai:llama-3-8b") == {"Meta"}
+    assert not related("langchain:ollama:one-7b", "langchain:ollama:other-7b")
     assert makers("claude") == makers("anthropic/claude-sonnet-4") != makers("gpt-4o")
     assert not makers("people")

@@ -51,6 +51,8 @@ def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, t
     [entry] = [yaml.safe_load(path.read_text()) for path in (tmp_path / "model_repository").rglob("*.yaml")]
     scores, metric = summary(name)["scores"], summary(name)["primary_metric"]
     assert entry[0]["value"] == scores[metric]["value"] and entry[0]["notes"].startswith(metric)
+    assert entry[0]["dataset"]["id"] == f"lotbench/{summary(name)['data_set']}"
+    assert all(remark in entry[0]["notes"] for remark in summary(name)["remarks"])
     # The hub refuses an entry whose source has no address.
     assert entry[0].keys() == {"dataset", "value", "notes"}
     [folder] = tmp_path.glob("episodes-*")

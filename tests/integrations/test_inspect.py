@@ -301,8 +301,10 @@ def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
     ]  # fmt: skip
 
 
-def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -> None:
+def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool, tmp_path: Path) -> None:
     mine = ["inspect", "eval", "--model", "mockllm/model"]
+    limited = tmp_path / "limited.toml"
+    limited.write_text("[limits]\ntoken_limit = 3000\n", encoding="utf-8")
     for flags, said in (
         (["lotbench/hicbench"], "hicbench has no default judge: give --model-role judge=NAME"),
         (
@@ -311,6 +313,7 @@ def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -
         ),
         (["lotbench/lotbench", "-Tmax_round=3"], "max_round"),
         (["lotbench/lotbench", "-Tconcurrency=3"], "inspect has its own"),
+        (["lotbench/lotbench", f"-Tconfig={limited}"], "token_limit: inspect has its own"),
         (["lotbench/lotbench", "--system-message=Say yes."], "system_message: the benchmark sets prompts"),
         (
             ["lotbench/lotbench", "--model-role=judge={model: mockllm/model, top_k: 3}"],

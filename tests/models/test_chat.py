@@ -21,6 +21,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from PIL import Image as Pillow
 from pydantic import SecretStr
@@ -473,6 +474,13 @@ async def test_a_chain_that_ends_in_text_is_no_chat_model() -> None:
         await LangChainModel(lambda _: chain, lambda sha256: "")(question())
 
 
+async def test_a_message_that_ends_because_the_server_failed_is_no_reply() -> None:
+    half = AIMessage("half", response_metadata={"finish_reason": "error"})
+    chat = GenericFakeChatModel(messages=iter([half]))
+    with pytest.raises(CallFailed, match="the server failed while it wrote"):
+        await LangChainModel(lambda _: chat, lambda sha256: "")(question())
+
+
 async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
     async with models({}) as made:
         with pytest.raises(UsageError, match="python:mine is a Python object: run or resume it from Python"):
@@ -483,8 +491,6 @@ async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
 
 @pytest.mark.parametrize(("cached", "counted"), [(4, 4), (40, 9)])
 async def test_any_langchain_chat_model_answers(cached: int, counted: int) -> None:
-    from langchain_core.messages import AIMessage
-
     said = AIMessage(
         content=[{"type": "text", "text": '{"guess": "a"}'}],
         usage_metadata={

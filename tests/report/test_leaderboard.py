@@ -204,6 +204,8 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     assert len(list((to / "plots").glob("*.pdf"))) == len(list((to / "plots").glob("*.png")))
     latex = (to / "compare.tex").read_text("utf-8")
     assert "\\toprule" in latex and "strong" in latex and "creativity\\_score" in latex
+    caption = latex.partition("\\caption{")[2].partition("\n")[0]
+    assert "Ranking, variant caption, max\\_rounds=3" in caption
     table = json.loads((to / "compare.json").read_text(encoding="utf-8"))
     assert table["schema"] == 1 and table["runs"] == [run.path.name for run in runs[:3]]
     titles = [section["title"] for section in table["sections"]]
@@ -266,7 +268,8 @@ def test_compare_ranks_each_group_of_mixed_runs_and_says_what_it_left_out(
     said = capsys.readouterr().out.splitlines()[0]
     assert said.startswith("group 1: ") and "weak" in said
     titles = [line for line in (tmp_path / "compare.md").read_text("utf-8").splitlines() if "## " in line]
-    assert "## group 1: Ranking" in titles and "## group 2: Runs by seed" in titles
+    assert "## group 1: Ranking, variant caption, max_rounds=3, clue_interval=2" in titles
+    assert "## group 2: Runs by seed" in titles
     assert main(["compare", *paths[:3], paths[4], "--out", str(tmp_path)]) == 0
     ranked, left, *_ = capsys.readouterr().out.splitlines()
     assert "weak" in ranked and "group" not in ranked

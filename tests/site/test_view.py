@@ -585,6 +585,15 @@ def test_people_see_responses_in_orders_of_their_own(tmp_path: Path) -> None:
     assert len(orders) == 6
 
 
+def test_the_picture_of_a_pair_is_shown(tmp_path: Path) -> None:
+    """The id of a pair has a slash, and people voted without the picture."""
+    file = ballot(tmp_path)
+    item = {"id": "lot-1001/1", "type": "IT2T", "image": "images/scene-01.png"}
+    lines = [json.dumps(json.loads(line) | item) for line in file.read_text("utf-8").splitlines()[:1]]
+    file.write_text(lines[0], "utf-8")
+    assert Polls(file, tmp_path / "votes.jsonl").get("picture/lot-1001/1").kind == "image/png"
+
+
 def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
     file = ballot(tmp_path)
     file.write_text(file.read_text("utf-8") + '{"id": "p3"}\nnot json\n', "utf-8")

@@ -100,7 +100,8 @@ def dropped(folder: Path) -> list[dict[str, str]]:
 
 
 async def test_the_best_response_by_its_lower_bound_becomes_a_sample(tmp_path: Path) -> None:
-    model = writer()
+    many = "".join(f"\na pool of {number} litres" for number in range(5000))
+    model = writer(puzzle=PUZZLE | {"accept": PUZZLE["accept"] + many})
     made = await built(tmp_path, model=model)
     said = "\n".join(text_of(request) for request in model.asked)
     assert "2.6" not in said and "votes:" not in said, "the writer is not told of votes"
@@ -112,6 +113,7 @@ async def test_the_best_response_by_its_lower_bound_becomes_a_sample(tmp_path: P
                           "Glass and water.")  # fmt: skip
     assert [(one.text, one.difficulty) for one in item.reject] == [("a raise", "easy"), ("a harpoon", "hard")]
     assert made.accepted is None and made.stages["proposed"] == 1
+    assert len(item.accept) == 100, "each is compared with each clue"
 
 
 def decide(made: BuiltGames, **decided: Any) -> Item:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from lotbench.cli import main
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run
+from lotbench.run.session import Session
 from lotbench.storage import datasets
 from tests.fakes import RuleModel, ScriptedModel
 from tests.ideas import STEPS, answer, judge, known, novel, row
@@ -91,6 +94,11 @@ async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_resume
     assert again.summary["outcomes"] == {"scored": 1}
     assert [request.key.step for request in reads.asked] == ["ground_novelty"]
     assert again.score("novelty_recall") == 1.0
+
+    # A candidate that refused has no second chance: a fifth of refusals were gone after six retries.
+    session = Session(SimpleNamespace(folder=SimpleNamespace(order=list)), again)  # type: ignore[arg-type]
+    session.continues([replace(again.traces[0], outcome="candidate_failed")], retry_failed=True)
+    assert len(session._done) == 1
 
 
 def test_the_papers_preset_has_the_judge_and_the_steps_of_the_paper() -> None:

@@ -33,6 +33,8 @@ ROLES = {
 }
 LICENCE = "not cleared: the picture and the responses are their owners'"
 """The licence field of the samples; whoever publishes a set must clear the rights."""
+MOST_LINES = 100
+"""The maximum number of lines of a list: each clue is compared with each guess."""
 NO_SAMPLE = "no_sample"
 """The status of a reply that can be read but makes no valid sample."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
@@ -144,7 +146,8 @@ def _rejected(line: str) -> Rejected:
 
 
 def _lines(text: str) -> list[str]:
-    return [cleared for line in text.splitlines() if (cleared := _BULLET.sub("", line).strip())]
+    """Return the entries of a list in a reply, at most MOST_LINES."""
+    return [cleared for line in text.splitlines()[:MOST_LINES] if (cleared := _BULLET.sub("", line).strip())]
 
 
 benchmark = Benchmark(
