@@ -27,7 +27,8 @@ def merge(config: Config) -> Path:
     shutil.rmtree(temp, ignore_errors=True)
     loaded.model.merge_and_unload().save_pretrained(temp)
     loaded.processor.save_pretrained(temp)
-    adapter_texts.write(temp, adapter_texts.read_digests(stage / ADAPTER) or ())
+    if (seen := adapter_texts.read_digests(stage / ADAPTER)) is not None:
+        adapter_texts.write(temp, seen)
     card.write(read_config(stage / "config.toml"), stage, temp, merged=True)
     shutil.rmtree(target, ignore_errors=True)
     temp.rename(target)

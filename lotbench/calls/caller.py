@@ -192,8 +192,14 @@ class Caller:
         return reply
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
-        """Call the model. Under a limit the first call of a kind goes alone: its server may not keep to `max_tokens`."""
+        """Call the model. Under a limit the first call of a kind goes alone: its server may not keep to `max_tokens`.
+
+        A Python object is not told `max_tokens`, so all its calls go one after the other then.
+        """
         kind = request.key.step, role_model.name
+        if self.budget.limited and not role_model.outside and role_model.name.startswith("python:"):
+            async with self._first["", role_model.name]:
+                return await self._pay(request, role_model, entry)
         if self.budget.limited and not role_model.outside and kind not in self._longest:
             async with self._first[kind]:
                 # If a server answers nothing, not all calls need to fail one after the other.

@@ -77,12 +77,14 @@ class Labelled:
         run: The name of the run's folder.
         field: The judge's error rates.
         open: The number of rows that nobody has labelled, or on which as many people say yes as no.
+        lone: The number of refused guesses that one person calls right and nobody else has labelled; they count as wrong.
         stored: The path of the judge's record in the store, which has the labels now.
     """
 
     run: str
     field: Field
     open: int
+    lone: int
     stored: Path
 
 
@@ -164,11 +166,15 @@ def labelled(*files: Path) -> Labelled:
     others = [entry for entry in record["field"] if entry.get("played") != about.played]
     entry: dict[str, Any] = {"run": about.run, "played": about.played}
     entry["strata"] = [asdict(stratum) for stratum in strata]
+    # With these the labels bound the FNR from below only.
+    lone = sum(not accepted[row] and list(each.values()) == [True] for row, each in labels_by_row.items())
+    if lone:
+        entry["lone"] = lone
     entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
     if people:
         entry["people"] = [asdict(rate) for rate in people]
     path = judge_records.keep({**record, "field": [*others, entry]})
-    return Labelled(about.run, field, len(about.strata) - len(labels), path)
+    return Labelled(about.run, field, len(about.strata) - len(labels), lone, path)
 
 
 def decided(labels: Sequence[bool], accepted: bool) -> bool | None:
@@ -207,7 +213,7 @@ def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]
     faults: list[str] = []
     for file, (number, row) in ((each, line) for each in files for line in tables(each)):
         place, who = row.get("row"), str(row.get("who") or (file if len(files) > 1 else ""))
-        if not isinstance(place, int) or place not in rows or (place, who) in seen:
+        if type(place) is not int or place not in rows or (place, who) in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
         seen.add((place, who))

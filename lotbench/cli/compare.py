@@ -11,7 +11,7 @@ from lotbench.cli.lines import command, wrapped
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.leaderboard import Board, Place
 from lotbench.report.markdown import counted, interval, places, visible
-from lotbench.report.ranking_sections import remarked
+from lotbench.report.ranking_sections import remarked, variants
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
@@ -76,8 +76,7 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
     lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
-    lines += [f"      variant {arm}" for arm in {place.entry.arm for place in board.places} if arm]
-    lines += [f"      {visible(remark)}" for remark in remarked(board)]
+    lines += [f"      {visible(said)}" for said in (*variants(board), *remarked(board))]
     return [*lines, *_farthest(paths, *board.places[:2])] if board.pairs else lines
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from lotbench.cli.evaluate import configuration, interruptible, limits
 from lotbench.errors import UsageError
 from lotbench.report.markdown import visible
+from lotbench.report.ranking_sections import remarked, variants
 from lotbench.report.trust import in_short
 from lotbench.run import duel as duels
 from lotbench.run import plan
@@ -47,6 +48,8 @@ def duel(parsed: argparse.Namespace) -> None:
     last = interruptible(work)
     shorts = in_short(reason for place in last.board.places for reason in place.entry.reasons)
     # A duel that ends early is never complete.
+    for said in (*variants(last.board), *remarked(last.board)):
+        print(visible(said))
     if doubts := [short for short in shorts if short != "not complete"]:
         print(f"not trusted: {', '.join(doubts)}")
     names = " ".join(str(run.path) for run in last.runs)

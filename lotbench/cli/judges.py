@@ -83,6 +83,10 @@ def _labels(files: Sequence[Path]) -> None:
     labels = labelled(*files)
     if labels.open:
         print(f"{labels.open} rows have no label yet, or as many for as against; they are left out")
+    if labels.lone:
+        print(
+            f"{labels.lone} refused guesses that one person calls right count as wrong: a second person must say so"
+        )
     print(f"kept: {labels.stored}")
     said = "prints the corrected scores, the judge's error rates and how far people agree"
     print(f"lotbench report {labels.run} {said}")

@@ -88,10 +88,13 @@ def _ranking(ranking: Board) -> Section:
         "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
         *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
-    arm = ranking.places[0].entry.arm
-    return Section(
-        f"Ranking, variant {arm}" if arm else "Ranking", notes, (Table(columns, tuple(rows)),), (plot,)
-    )
+    title = ", ".join(["Ranking", *variants(ranking)])
+    return Section(title, notes, (Table(columns, tuple(rows)),), (plot,))
+
+
+def variants(ranking: Board) -> list[str]:
+    """Return the variant of the benchmark that ranked runs played, in words; empty if it has one only."""
+    return [f"variant {arm}" for arm in dict.fromkeys(place.entry.arm for place in ranking.places) if arm]
 
 
 def remarked(ranking: Board) -> list[str]:

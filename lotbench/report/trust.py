@@ -160,6 +160,7 @@ class Case:
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen; see `run.plan.Plan`.
         seed: The seed of their draw.
+        guessed: The number of samples whose right answers rest on likes that writers guessed.
         own: What is not lotbench's, by name, such as the folder of `samples`; empty texts for what is.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
@@ -182,6 +183,7 @@ class Case:
     whole: int | None = None
     hand_picked: bool = False
     seed: int = 0
+    guessed: int = 0
     own: Mapping[str, str] = field(default_factory=dict)
     unanswered: int = 0
     covered: int | None = None
@@ -230,6 +232,10 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+    if case.guessed:
+        notes.append(
+            f"The likes in {case.guessed} of the {case.samples} samples are guesses of their writers: nobody voted."
+        )
     if case.seed:
         notes.append(f"Drawn with seed {case.seed}: another seed draws other samples or tasks.")
     for role, (unread, broken, replies) in case.unread.items():

@@ -182,9 +182,19 @@ def _looks(units: int) -> tuple[tuple[int, float], ...]:
 
 
 async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
-    """Wait for all runs to end, then raise the first error, if there is one."""
-    ended = await asyncio.gather(*works, return_exceptions=True)
-    for result in ended:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in ended if isinstance(result, Run)]
+    """Wait for all runs to end, then raise the first error, if there is one; a run that cannot begin ends the others too."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+
+    def ended(task: asyncio.Future[Run]) -> None:
+        # An error of a run that has begun names its folder.
+        if not task.cancelled() and (error := task.exception()) and getattr(error, "run", None) is None:
+            for other in tasks:
+                other.cancel()
+
+    for task in tasks:
+        task.add_done_callback(ended)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for error in sorted(errors, key=lambda error: isinstance(error, asyncio.CancelledError)):
+        raise error
+    return [result for result in results if isinstance(result, Run)]

@@ -309,6 +309,7 @@ def _case(
         whole=plan.of,
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
+        guessed=sum(getattr(sample, "guessed", False) for sample in plan.chosen),
         own=_own(plan),
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,

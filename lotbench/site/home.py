@@ -240,6 +240,11 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         elif ranked:
             which, shared = "ranked" if provisional else "trusted", counted(ranking.shared, "sample")
             notes.append(f"{ranking.metric} over the {shared} that every {which} run has.")
+        by_remark: dict[str, list[str]] = {}
+        for each in ranking.places:
+            for remark in each.entry.remarks:
+                by_remark.setdefault(remark, []).append(each.label)
+        notes += [f"{', '.join(labels)}: {remark}" for remark, labels in by_remark.items()]
     rows = []
     for entry, label in zip(group, labels_of(group), strict=True):
         place = places.get(entry.name)

@@ -178,6 +178,17 @@ async def test_a_first_call_that_fails_does_not_send_the_others_at_once(room: An
     assert (len(model.asked), place.budget.tokens) == (3, 8000)
 
 
+async def test_calls_of_a_python_object_go_one_by_one_under_a_limit(room: Any) -> None:
+    """It is not told `max_tokens`: after two short replies 485,000 tokens were spent of 100,000."""
+    short, long = (Reply("{}", "m", usage=Usage(0, 0, length)) for length in (30, 8000))
+    model = Model(short, short, long, latency=0.01)
+    place = room(model, limits=Limits(token_limit=10_000))
+    place.desk.role_models["judge"][0].name = "python:mine"
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(20))
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert (len(model.asked), place.budget.tokens) == (3, 8060)
+
+
 async def test_a_reply_of_an_earlier_session_is_remembered_by_its_model(room: Any) -> None:
     model = Model(GOOD)
     model.remember = (heard := []).append  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ import pytest
 
 from lotbench import evaluate, load_run
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.judge_quality import _in_the_field
 from lotbench.calls import judge_records
 from lotbench.calls.journal import read_journal
 from lotbench.checks.field_labels import draw, labelled
@@ -435,13 +436,17 @@ async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: 
     with pytest.raises(UsageError, match="there already"):
         draw(run, 120, tmp_path)
     labelled_rightly(file)
-    # One labeller alone finds no right guess among those that the judge refused.
-    assert labelled(file).field.point()[1] == 0.0
+    # One labeller alone finds no right guess among those that the judge refused, so the labels give no FNR.
+    alone = labelled(file)
+    assert alone.field.point()[1] == 0.0 and alone.lone > 0
+    own = {**judge_records.every()[0]["field"][0], "lone": alone.lone}
+    rates = trust.Rates(0.0, 0.25, None, 0, 0)
+    assert _in_the_field(rates, own).fnr == 0.25 and _in_the_field(rates, {**own, "lone": 0}).fnr == 0.0
     second = tmp_path / "second.jsonl"
     second.write_bytes(file.read_bytes())
     found = labelled(file, second)
     fpr, fnr = found.field.point()
-    assert found.open == 0 and sum(one.labelled for one in found.field.strata) == 120
+    assert found.lone == 0 and found.open == 0 and sum(one.labelled for one in found.field.strata) == 120
     assert 0.05 < fpr < 0.3 and 0.1 < fnr < 0.55
     results.rewritten(run)
     again = load_run(run.path)

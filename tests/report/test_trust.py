@@ -247,6 +247,9 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
         "The settings are not the default ones (refusals = drop).",
     )
+    assert remarks(case(guessed=40)) == (
+        "The likes in 40 of the 108 samples are guesses of their writers: nobody voted.",
+    )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",
     )

@@ -113,8 +113,19 @@ def test_the_command_says_what_each_look_came_to(
     told = capsys.readouterr().out
     assert "look 1 of 4, 6 samples, level 1.5e-05:" in told and "strong" in told.partition(" beats ")[0]
     assert "\nnot trusted: judge not checked" in told
+    assert "\nvariant image+caption, max_rounds=2, ask=false\n" in told
     assert main(["duel", "gpt-5", "--out", str(tmp_path)]) == 2
     assert "two or more models" in capsys.readouterr().err
+
+
+async def test_a_model_that_cannot_begin_ends_the_other_before_it_has_paid(
+    data: Path, tmp_path: Path
+) -> None:
+    with FakeServer(rule=world) as server:
+        models = [*named(server, "strong"), "gpt-4o-mini"]
+        with pytest.raises(UsageError, match="OPENAI_API_KEY"):
+            await duel(asked(server, data), models, out=tmp_path)
+        assert server.log()["requests"] <= 4
 
 
 def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(

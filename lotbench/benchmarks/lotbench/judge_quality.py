@@ -49,7 +49,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     own = next((entry for entry in fields if entry.get("played") == digest), None)
     judge = _check(context, "judge", indexes, decides)
     if judge.rates is not None and own is not None:
-        judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
+        judge = replace(judge, rates=_in_the_field(judge.rates, own))
     if decides is None:
         notes = [f"unchecked: {judge.who}", judge_standing.HOW]
     else:
@@ -72,13 +72,15 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
     return Check(role, judge_standing.who(context, role, indexes), rates, bound=BOUNDS[role])
 
 
-def _in_the_field(rates: Rates, field: Field) -> Rates:
+def _in_the_field(rates: Rates, own: Record) -> Rates:
     """Return the judge's rates with FPR and FNR from the labels of this run, as far as these labels give them.
 
     Kappa stays that of the judge set, if it has one.
     """
+    field = _field(own)
     # The FNR is NaN if no guess was labelled right.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
+    fnr = None if own.get("lone") else fnr
     return replace(
         rates,
         fpr=rates.fpr if fpr is None else fpr,
@@ -127,6 +129,11 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
         for name, value, rate_draws in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
     ]
     notes = []
+    if lone := own.get("lone"):
+        notes.append(
+            f"One person calls {lone} refused guesses right, and nobody else has labelled them. They count as wrong, so the FNR "
+            "may be higher."
+        )
     if "people" in own:
         people, judge = (_kappa(rate) for rate in own["people"])
         notes.append(

@@ -77,13 +77,13 @@ class Item(SampleRow):
     explanation: Text
     point: Fixed | None = None
     """The author's creative point; a causal judge's chain must contain it. None: the explanation alone decides."""
-    clues: Annotated[tuple[Text, ...], Field(min_length=1)]
+    clues: Annotated[tuple[Text, ...], Field(min_length=1, max_length=200)]
     """Clues in the order in which they are revealed, from wide to narrow."""
     tier: Literal["easy", "medium", "hard"] | None = "medium"
     """The size of the leap in the writer's opinion; null if unknown."""
     leap: str = ""
     """The kind of leap between picture and response."""
-    accept: tuple[Text, ...] = ()
+    accept: Annotated[tuple[Text, ...], Field(max_length=2000)] = ()
     """Other guesses that should count; on these and on `reject` judges are measured."""
     reject: tuple[Rejected, ...] = ()
     """Guesses that should not count."""

@@ -77,8 +77,8 @@ class Settings(FrozenModel):
     """t_r of a game solved at the first attempt."""
     unsolved: Annotated[Literal["zero", "cap"], SCORES_ONLY] = "zero"
     """What an unsolved game is worth: nothing, or exp(-alpha N) (the paper's)."""
-    alpha: Annotated[float, SCORES_ONLY] = Field(default=0.2, gt=0)
-    beta: Annotated[float, SCORES_ONLY] = Field(default=1.0, gt=0)
+    alpha: Annotated[float, SCORES_ONLY] = Field(default=0.2, gt=0, le=1e6)
+    beta: Annotated[float, SCORES_ONLY] = Field(default=1.0, gt=0, le=1e6)
 
     @property
     def whole(self) -> bool:
