@@ -343,7 +343,8 @@ def _own(plan: Plan) -> dict[str, str]:
         changed |= {
             f"sampling.{role}.{name}": values[name] for name in values if values[name] != default[name]
         }
-    text = ", ".join(f"{name} = {value}" for name, value in changed.items())
+    values = {name: "/".join(value) if name == "languages" else value for name, value in changed.items()}
+    text = ", ".join(f"{name} = {value}" for name, value in values.items())
     return {
         "samples": experiment.data if plan.own_data else "",
         "prompts": experiment.prompts,

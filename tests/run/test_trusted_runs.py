@@ -80,7 +80,7 @@ async def test_a_run_in_one_language_says_so_and_is_ranked_apart(tmp_path: Path)
         await evaluate(**models, out=tmp_path, limit=1, repeats=1, languages=languages, settings=never)
         for languages in (("en",), ())
     ]
-    remark = "The settings are not the default ones (confirm = never, languages = ['en'])."
+    remark = "The settings are not the default ones (confirm = never, languages = en)."
     assert remark in one.summary["remarks"]
     assert differing(entry(one), entry(both)) == ["languages: en and "]
 
