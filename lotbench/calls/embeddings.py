@@ -94,6 +94,9 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
             if unpacked > path.stat().st_size or str(arrays["encoder"]) != name:
                 return {}
             rows: Vectors = arrays["vectors"]
+            # Rows without a byte may be as many as a number can say.
+            if len(rows) > path.stat().st_size:
+                return {}
             at = dict(zip(map(str, arrays["texts"]), rows, strict=True))
             if rows.ndim != 2 or not np.isfinite(rows).all():
                 return {}

@@ -40,6 +40,7 @@ class PrimaryMetric:
         unit: The name of what has a record: `sample`, or a group of correlated samples.
         weight: Returns the number of scores in a record, by which it counts in the metric.
         ends: The smallest and largest possible score.
+        equal_repeats: Whether runs are compared only with as many repeats: a quantile of samples' means grows with them.
         lacks: Requirements of the benchmark for a ranked run that the settings do not meet (beside `report.trust`).
     """
 
@@ -55,6 +56,7 @@ class PrimaryMetric:
     unit: str = "sample"
     weight: Callable[[Any], float] = lambda record: 1.0
     ends: Ends = (0.0, 1.0)
+    equal_repeats: bool = False
     lacks: Sequence[str] = ()
 
     @property

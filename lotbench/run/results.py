@@ -310,7 +310,7 @@ def _case(
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
         guessed=sum(getattr(sample, "guessed", False) for sample in plan.chosen),
-        own=_own(plan),
+        own=_own(plan, equal_repeats=primary_metric.equal_repeats),
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],
@@ -321,7 +321,7 @@ def _case(
     )
 
 
-def _own(plan: Plan) -> dict[str, str]:
+def _own(plan: Plan, *, equal_repeats: bool) -> dict[str, str]:
     """Return what a run has of its user's own, by name: samples, prompts, and as text the changed settings that its arm does not name."""
     experiment, settings = plan.experiment, plan.settings
     # A setting without a default is decided by the models of the roles, unless the user decides it.
@@ -334,6 +334,8 @@ def _own(plan: Plan) -> dict[str, str]:
     changed |= experiment.model_dump(
         mode="json", include={"max_image_px", "languages"}, exclude_defaults=True
     )
+    if equal_repeats and experiment.repeats != plan.benchmark.repeats:
+        changed["repeats"] = experiment.repeats
     data_set = recorded.home(experiment).name
     if data_set != plan.benchmark.data_set and not plan.own_data:
         changed["data"] = data_set
@@ -423,7 +425,12 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         benchmark=config.benchmark,
         values=means,
         failed=failed,
-        conditions={"version": record.get("version"), **digests, **_conditions(config, servers)},
+        conditions={
+            "version": record.get("version"),
+            **digests,
+            **_conditions(config, servers),
+            **({"repeats": config.repeats} if primary_metric.equal_repeats else {}),
+        },
         ids={
             # A role without a reply has its configured names in the summary.
             role: _answering_models(names, {*models[role]} - (set() if role in called else {*names}), servers)

@@ -54,6 +54,12 @@ def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(
         opened(tmp_path / "a.png", pixels=1_000_000),
     ):
         pytest.fail("it was opened")
+    # 267 kB took 40 s: a progressive JPEG can say all its pixels a thousand times.
+    out = io.BytesIO()
+    Image.new("RGB", (8, 6)).save(out, "JPEG", progressive=True)
+    monkeypatch.setattr(picture_file, "MAX_SCANNED", 100)
+    with pytest.raises(PictureError, match="has 10 scans of 8 x 6 pixels"):
+        decoded(out.getvalue())
     monkeypatch.setattr(picture_file, "MAX_BYTES", 100)
     with pytest.raises(DataError, match="more than 100 bytes"):
         encoded(tmp_path / "a.png", 64)

@@ -211,6 +211,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
         most=lambda keywords: moved(keywords, highest=True),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
         ends=composite_ends(version),
+        equal_repeats=True,
         lacks=lacks(settings),
     )
 

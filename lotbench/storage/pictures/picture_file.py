@@ -17,6 +17,8 @@ FORMATS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "WEBP": "webp"}
 """The allowed formats, each with its file suffix."""
 MAX_PIXELS = 50_000_000
 """The maximum number of pixels; a larger picture is refused as a decompression bomb."""
+MAX_SCANNED = 20 * MAX_PIXELS
+"""The maximum number of pixels in all scans of a JPEG; it has ten or so."""
 MAX_BYTES = 100_000_000
 """The maximum size of a picture file; a larger file is refused unread."""
 PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
@@ -53,6 +55,10 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
             width, height = picture.size
             if width * height > pixels:
                 raise TooLargeError(f"has {width} x {height} pixels, more than {pixels:,}")
+            # A progressive JPEG decodes all its pixels once a scan.
+            scans = file.getvalue().count(b"\xff\xda") if picture.format == "JPEG" else 1
+            if scans * width * height > MAX_SCANNED:
+                raise TooLargeError(f"has {scans} scans of {width} x {height} pixels")
             yield picture
     except PictureError:
         raise

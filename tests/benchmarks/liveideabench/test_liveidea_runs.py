@@ -21,8 +21,9 @@ from lotbench.cli import main
 from lotbench.config.judge_panel import panel_id
 from lotbench.errors import UsageError
 from lotbench.models import embedded
+from lotbench.report.leaderboard import differing
 from lotbench.run.loading import Run, load_run
-from lotbench.run.results import rewritten
+from lotbench.run.results import entry, rewritten
 from lotbench.storage import datasets
 from tests.killing import ROOT, essence, serving, stop_at, the_run
 from tests.rules import hear
@@ -199,6 +200,10 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_pa
 def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
         run = played(server, tmp_path, "judge-2-high", limit=2, panel="test", exclude="self")
+        twice = played(server, tmp_path, "judge-2-high", limit=2, panel="test", exclude="self", repeats=2)
+    # The quantile of flexibility is higher where each mean is of more ideas: 6.17 for one repeat, 6.58 for eight.
+    assert differing(entry(run), entry(twice)) == ["repeats: 1 and 2"]
+    assert any("repeats = 2" in remark for remark in twice.summary["remarks"])
     assert run.summary["reasons"][0] == "the candidate and the judge are of one family of models"
 
 
