@@ -258,7 +258,10 @@ def not_allowed(names: Iterable[str], listed: str) -> list[str]:
 # ---- Several workers (-n 2): a file is one worker's, so that what it sets up is set up once ----
 
 TOGETHER = {
-    "torch": ("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers"),
+    "torch": (
+        *("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers"),
+        *("tests/cli/test_readme.py", "tests/cli/test_reproduce.py"),
+    ),
     "environments": (
         "tests/environment/test_openenv.py",
         "tests/environment/test_verifiers.py",
