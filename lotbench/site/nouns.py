@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +85,15 @@ def _rows() -> Mapping[str, set[str]]:
     return rows
 
 
-def _named(text: str) -> Iterator[str]:
-    """Yield the rows of the nouns of a text, the longest nouns first; "unknown" for another word, in Chinese a character."""
+@lru_cache(maxsize=8192)
+def _named(text: str) -> Sequence[str]:
+    """Return the rows of the nouns of a text, the longest nouns first; "unknown" for another word, in Chinese a character."""
     same = words.same(text)
     tokens, space = (list(same), "") if words.CJK.search(same) else (same.split(), " ")
+    rows: list[str] = []
     while tokens:
         parts = [space.join(tokens[:size]) for size in range(1, LONGEST + 1)]
         size = max((at for at, part in enumerate(parts, 1) if part in _rows()), default=1)
-        yield from _rows().get(parts[size - 1], ("unknown",))
+        rows += _rows().get(parts[size - 1], ("unknown",))
         tokens = tokens[size:]
+    return rows

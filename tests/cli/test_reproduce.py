@@ -32,7 +32,7 @@ from tests.benchmarks.rinobench.test_rinobench_construction import paper as revi
 from tests.ideas import official
 from tests.pages import ROOT
 from tests.server import FakeServer
-from tests.tiny import llama, tokenizer
+from tests.tiny import saved_llama
 
 PAGE = ROOT / "docs/appendix/reproduce.md"
 CODE = re.compile(r"`([^`]+)`")
@@ -284,11 +284,7 @@ def providers(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model of text with random weights, to be tuned."""
-    from transformers import LlamaForCausalLM
-
-    folder, words = tmp_path_factory.mktemp("model"), tokenizer()
-    LlamaForCausalLM(llama(len(words))).save_pretrained(folder)
-    words.save_pretrained(folder)
+    saved_llama(folder := tmp_path_factory.mktemp("model"))
     return folder
 
 

@@ -2,47 +2,20 @@
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.environments import environment
+from tests.environments import Place, environment
 from tests.pages import ROOT
 from tests.server import FakeServer
 
 pytestmark = pytest.mark.slow
-
-
-@dataclass(frozen=True)
-class Place:
-    """An environment that has the wheel, and the folder outside the repository from which it is used."""
-
-    bin: Path
-    folder: Path
-
-    def run(self, *command: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """A command of the environment, which ends with that code."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        env |= {"LOTBENCH_HOME": str(self.folder / "home")}
-        done = subprocess.run(
-            [str(self.bin / command[0]), *command[1:]],
-            cwd=self.folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
 
 
 @pytest.fixture(scope="module")

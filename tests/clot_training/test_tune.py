@@ -65,9 +65,6 @@ def text_base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def seeing_base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    import torch
-
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("seeing")
     model, processor = llava()
     model.save_pretrained(folder)

@@ -5,7 +5,8 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -218,12 +219,15 @@ def command(python: Path, tmp_path: Path, url: str, *more: str) -> Iterator[str]
 
 
 @pytest.mark.slow
-def test_the_released_package_serves_its_own_client(tmp_path: Path, openenv_programs: Path) -> None:
+def test_the_released_package_serves_its_own_client(
+    tmp_path: Path, environments: Mapping[str, Future[Path]]
+) -> None:
+    python = environments["openenv"].result() / "python"
     one = ("--sessions", "1", "--sample", "lot-0034")
-    with serving() as models, command(openenv_programs / "python", tmp_path, models.url, *one) as address:
+    with serving() as models, command(python, tmp_path, models.url, *one) as address:
         half = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
         half.sendall(b"GET /health HTTP/1.1\r\nHost: ")
-        client = [str(openenv_programs / "python"), "-c", CLIENT, address, KEY]
+        client = [str(python), "-c", CLIENT, address, KEY]
         done = subprocess.run(client, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         # Whoever sends half a request and waits is shown out.

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,7 @@ from aiohttp import web
 
 import lotbench
 from tests.environment.test_openenv import KEY, command
-from tests.environments import environment
 from tests.killing import serving
-from tests.pages import ROOT
 from tests.stepping import policy
 
 pytestmark = pytest.mark.slow
@@ -81,25 +80,24 @@ async def evaluated(programs: Path, out: Path, address: str, model: str) -> list
 
 
 async def test_the_released_verifiers_plays_and_is_given_the_scores(
-    tmp_path: Path, openenv_programs: Path
+    tmp_path: Path, environments: Mapping[str, Future[Path]]
 ) -> None:
-    wanted = ["verifiers==0.4.0", "uv", str(ROOT / "examples" / "verifiers")]
-    programs = await asyncio.to_thread(environment, tmp_path / "verifiers", *wanted)
+    python, verifiers = environments["openenv"].result() / "python", environments["verifiers"].result()
     two, growing = ("--limit", "2", "--set", "clue_interval=1"), ("--set", "conversation=growing")
     served = {
         "good": (("--solve", "0.5"), growing),
         "broken": (("--unreadable", "1.0"), (*growing, "--no-preflight")),
         "fresh": (("--solve", "0"), ()),
     }
-    found = {}
-    async with streaming() as model:
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(streaming())
+        addresses = {}
         for name, (judges, settings) in served.items():
-            with (
-                serving(0, *judges) as models,
-                command(openenv_programs / "python", tmp_path / name, models.url, *two, *settings) as address,
-            ):
-                found[name] = await evaluated(programs, tmp_path / name / "out", address, model)
-    played, unplayed, torn = found.values()
+            url = stack.enter_context(serving(0, *judges)).url
+            begun = command(python, tmp_path / name, url, *two, *settings)
+            addresses[name] = stack.enter_context(begun)
+        evals = (evaluated(verifiers, tmp_path / name / "out", at, model) for name, at in addresses.items())
+        played, unplayed, torn = await asyncio.gather(*evals)
     traces = lotbench.load_run(tmp_path / "good" / "games").traces
     scores = sorted((one.sample, one.score.value) for one in traces)
     rewards = sorted((one["task"]["data"]["sample"], reward(one)) for one in played)

@@ -29,22 +29,6 @@ def exported(run: Path, out: Path) -> list[Path]:
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
-@pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """A recorded run in which one game broke off."""
-    copy = copied(recorded("lotbench"), tmp_path)
-    rows = lines(copy / "traces.jsonl")
-    rows[1] |= {"outcome": "judge_failed", "score": FAILED, "why": "it said nothing"}
-    (copy / "traces.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return copy
-
-
-def test_a_game_that_broke_off_is_a_number_nowhere(broken: Path, tmp_path: Path) -> None:
-    exported(broken, tmp_path / "hf")
-    rows = lines(next((tmp_path / "hf").glob("episodes-*")) / "episodes.jsonl")
-    assert [row["score"] for row in rows if row["outcome"] == "judge_failed"] == [None]
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, tmp_path: Path) -> None:
     exported(FOLDER / name, tmp_path)
@@ -116,8 +100,11 @@ def test_what_is_to_be_published_tells_no_reference_and_has_the_canary(name: str
     told = {str(one[field]) for one in samples for field in REFERENCES if one.get(field)}
     assert not [one for one in {*told, JUDGED} for text in texts if one in text]
     assert all(any(one["canary"] in text for text in texts) for one in samples if one.get("canary"))
+    [folder] = (tmp_path / "out").glob("episodes-*")
+    scores = [row["score"] for row in lines(folder / "episodes.jsonl") if row["outcome"] == "judge_failed"]
+    assert scores == [None], "an episode that broke off is a number nowhere"
     if said:
-        made = lines(next((tmp_path / "out").glob("episodes-*")) / "steps.jsonl")
+        made = lines(folder / "steps.jsonl")
         judged = [json.loads(row["value"]) for row in made if row["role"] == "judge"]
         assert all("status" in one or "accepted" in one for one in judged)
 

@@ -28,7 +28,7 @@ def changed(file: Path, line: int, **fields: Any) -> None:
     file.write_bytes(b"".join(lines))
 
 
-def test_nothing_is_written_through_a_link_in_the_run_folder(
+def test_nothing_is_written_through_a_link_in_the_run_folder_nor_over_a_file(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / "home"
@@ -41,9 +41,7 @@ def test_nothing_is_written_through_a_link_in_the_run_folder(
     (run / "plots").symlink_to(home)
     assert main(["report", str(run), "--png"]) == 2
     assert not list(home.iterdir())
-
-
-def test_an_out_that_is_a_file_is_said(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
     assert main(["export", str(run), "--to", "huggingface", "--out", str(run / "run.json")]) == 2
     assert "run.json" in capsys.readouterr().err
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,24 @@ import pytest
 
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
-from tests.environments import environment
+from tests.environments import Place
 from tests.fakes import RuleModel
-from tests.pages import ROOT
 from tests.recorded import FOLDER
 from tests.rules import Rule, Said, game_rule, hear
 from tests.server import FakeServer
 
 pytestmark = pytest.mark.slow
 
-READS = """
+READ = """
 import json, math, sys
+from inspect_ai import eval
 from inspect_ai.log import read_eval_log
-made = {}
-for path in sys.argv[1:]:
+
+def read(path):
     log = read_eval_log(path)
     [score] = log.results.scores
     samples = {f"{one.id}/{one.epoch}": one.scores["lotbench"].value for one in log.samples if one.scores}
-    made[path] = {
+    return {
         "status": log.status,
         "metrics": {name: metric.value for name, metric in score.metrics.items()},
         "metadata": {name: metric.metadata for name, metric in score.metrics.items()},
@@ -39,47 +38,27 @@ for path in sys.argv[1:]:
         "errors": [one.error.message for one in log.samples if one.error],
         "roles": sorted({event.role or "" for one in log.samples for event in one.events if event.event == "model"}),
     }
-print(json.dumps(made))
+
+given, printed = json.loads(sys.argv[1]), []
 """
+"""What inspect reads in a log. A script goes on after it, and does all that it can in one process, which takes 5 s to start."""
 
 
-@dataclass(frozen=True)
-class Tool:
-    """The programs of an environment that has inspect_ai and lotbench, and the folder in which they are used."""
+class Tool(Place):
+    """The programs of an environment that has inspect_ai and lotbench."""
 
-    programs: Path
-    folder: Path
-
-    def run(self, *command: str, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-        """A command of the environment, which ends with that code."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        done = subprocess.run(
-            [str(self.programs / command[0]), *command[1:]],
-            cwd=self.folder,
-            env=env | {"LOTBENCH_HOME": str(self.folder / "home"), "INSPECT_DISPLAY": "plain"} | variables,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+    def script(self, text: str, given: Any = None, **variables: str) -> Any:
+        """What a script makes of `given`: its list `printed`."""
+        whole = f"{READ}{text}\nprint(json.dumps(printed))"
+        return json.loads(
+            self.run("python", "-c", whole, json.dumps(given), **variables).stdout.splitlines()[-1]
         )
-        assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done
-
-    def read(self, *logs: Path) -> list[dict[str, Any]]:
-        """What inspect reads in these logs."""
-        told = json.loads(self.run("python", "-c", READS, *map(str, logs)).stdout)
-        return [told[str(log)] for log in logs]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    requirements = ("--no-build-isolation", "--upgrade", "inspect_ai", str(ROOT))
-    return environment(tmp_path_factory.mktemp("inspect"), *requirements)
 
 
 @pytest.fixture
-def tool(programs: Path, tmp_path: Path) -> Tool:
-    return Tool(programs, tmp_path)
+def tool(environments: Mapping[str, Future[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
+    monkeypatch.setenv("INSPECT_DISPLAY", "plain")
+    return Tool(environments["inspect"].result(), tmp_path)
 
 
 def summary(name: str) -> dict[str, Any]:
@@ -109,12 +88,11 @@ PANELS: dict[str, tuple[Mapping[str, int], Mapping[str, Any]]] = {
 }
 """The roles, by how many models play them, and the settings of each run of the other benchmarks."""
 EVALS = """
-import json, sys
-from inspect_ai import eval
-for task, roles, options, folder in json.loads(sys.argv[1]):
+for task, roles, options, folder in given:
     [log] = eval(task, model="openai-api/fake/candidate", model_roles=roles, task_args=options, log_dir=folder,
         max_retries=1)
     assert log.status == "success", log.error
+    printed.append(read(log.location))
 """
 
 
@@ -163,11 +141,11 @@ def episodes(run: Run) -> list[dict[str, Any]]:
     return rows
 
 
-def beside(folder: Path) -> tuple[Run, Path]:
-    """The run and the log that an evaluation by inspect left."""
-    [log] = folder.glob("*.eval")
+def beside(folder: Path) -> Run:
+    """The run that an evaluation by inspect left beside its one log."""
+    [_] = folder.glob("*.eval")
     [run] = (path.parent for path in folder.glob("*/run.json"))
-    return load_run(run), log
+    return load_run(run)
 
 
 def agree(mine: Run, theirs: Run, log: Mapping[str, Any]) -> None:
@@ -210,9 +188,9 @@ def test_the_game_under_inspect_scores_as_lotbench_does(
             FAKE_API_KEY="none",
             FAKE_BASE_URL=server.url,
         )
-    theirs, path = beside(tmp_path / "logs")
-    [log] = tool.read(path)
-    agree(mine, theirs, log)
+    [path] = (tmp_path / "logs").glob("*.eval")
+    [log] = tool.script("printed.append(read(given))", str(path))
+    agree(mine, beside(tmp_path / "logs"), log)
     assert log["roles"] == ["", "judge", "oracle"]
 
 
@@ -233,20 +211,17 @@ def test_the_other_benchmarks_under_inspect_score_as_lotbench_does(tool: Tool, t
         for name, (roles, settings) in PANELS.items()
     ]
     with FakeServer(rule=recording, caches=False) as server:
-        tool.run("python", "-c", EVALS, json.dumps(evals), FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
-    found = {name: beside(tmp_path / "logs" / name) for name in PANELS}
-    logs = tool.read(*(path for _, path in found.values()))
-    for (name, (theirs, _)), log in zip(found.items(), logs, strict=True):
-        agree(mine[name], theirs, log)
+        logs = tool.script(EVALS, evals, FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
+    for name, log in zip(PANELS, logs, strict=True):
+        agree(mine[name], beside(tmp_path / "logs" / name), log)
 
 
 LIMITED = """
-import json, sys
-from inspect_ai import eval
 roles = {role: "openai-api/fake/" + role for role in ("judge", "oracle")}
-for folder, options in json.loads(sys.argv[1]):
-    eval("lotbench/lotbench", model="openai-api/fake/candidate", model_roles=roles, log_dir=folder, max_samples=1,
-        task_args={"limit": 2, "max_rounds": 2, "repeats": 1}, **options)
+folder, options = given
+[log] = eval("lotbench/lotbench", model="openai-api/fake/candidate", model_roles=roles, log_dir=folder, max_samples=1,
+    task_args={"limit": 2, "max_rounds": 2, "repeats": 1}, **options)
+printed.append(read(log.location))
 """
 
 
@@ -255,30 +230,33 @@ def test_inspects_limits_end_a_sample_and_retries_pay_for_no_reply_twice(tool: T
     options = [{"token_limit": 300}, {"retry_on_error": 1}]
     rule = game_rule(solve=0.0)
     with FakeServer(rule=rule, caches=False) as server:
-        mine = json.dumps([[str(folders[0]), options[0]]])
-        tool.run("python", "-c", LIMITED, mine, FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
+        mine = [str(folders[0]), options[0]]
+        [first] = tool.script(LIMITED, mine, FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
     # A key that is refused for once, in the middle of the first game.
     with FakeServer(rule=rule, faults=[None] * 5 + ["403"], caches=False) as server:
-        mine = json.dumps([[str(folders[1]), options[1]]])
-        tool.run("python", "-c", LIMITED, mine, FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
+        mine = [str(folders[1]), options[1]]
+        [second] = tool.script(LIMITED, mine, FAKE_API_KEY="none", FAKE_BASE_URL=server.url)
         told = server.log()
     limited, retried = (beside(folder) for folder in folders)
-    first, second = tool.read(limited[1], retried[1])
     assert set(first["samples"].values()) == {None}, first
     assert all(value != value for value in first["metrics"].values())
-    assert not limited[0].traces and not limited[0].summary["complete"]
+    assert not limited.traces and not limited.summary["complete"]
     assert told["by_fault"] == {"403": 1} and not told["repeated"]
     assert set(second["samples"].values()) == {0.0} and not second["errors"]
-    assert retried[0].summary["complete"] and retried[0].summary["outcomes"] == {"unsolved": 2}
+    assert retried.summary["complete"] and retried.summary["outcomes"] == {"unsolved": 2}
 
 
 NAMES = """
+import os
 from inspect_ai.model import get_model
 from lotbench.config.model_names import parse
 from lotbench.integrations.inspect_model import name
-for url in (None, "http://127.0.0.1:1/v1"):
-    for model in ("openrouter/x/y", "openai/gpt-4o", "openai/azure/gpt-4o"):
-        print(parse(name(get_model(model, base_url=url))).text, end=" ")
+for moved in (False, True):
+    if moved:
+        os.environ["OPENROUTER_BASE_URL"] = "http://127.0.0.1:3/v1"
+    for url in (None, "http://127.0.0.1:1/v1"):
+        for model in ("openrouter/x/y", "openai/gpt-4o", "openai/azure/gpt-4o"):
+            printed.append(parse(name(get_model(model, base_url=url, memoize=False))).text)
 """
 
 
@@ -291,35 +269,40 @@ def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
     at = "~127.0.0.1:1"
     there = f"python:openrouter/x/y{at} python:openai/gpt-4o{at} python:openai/azure/gpt-4o{at}"
     plain = f"openrouter/x/y openai/gpt-4o python:openai/azure/gpt-4o {there}"
-    assert tool.run("python", "-c", NAMES, **keys).stdout.splitlines()[-1].split() == plain.split()
-    moved = tool.run(
-        "python", "-c", NAMES, **keys, OPENROUTER_BASE_URL="http://127.0.0.1:3/v1"
-    ).stdout.splitlines()[-1]
-    assert moved.split() == [
+    assert tool.script(NAMES, **keys) == [
+        *plain.split(),
         "python:openrouter/x/y~127.0.0.1:3", *plain.split()[1:3], "python:openrouter/x/y~127.0.0.1:1+127.0.0.1:3",
         *plain.split()[4:],
     ]  # fmt: skip
 
 
+REFUSED = """
+from inspect_ai._util.error import PrerequisiteError
+for task, options in given:
+    try:
+        eval("lotbench/" + task, model="mockllm/model", display="none", **options)
+    except PrerequisiteError as error:
+        printed.append(str(error))
+"""
+
+
 def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool, tmp_path: Path) -> None:
-    mine = ["inspect", "eval", "--model", "mockllm/model"]
     limited = tmp_path / "limited.toml"
     limited.write_text("[limits]\ntoken_limit = 3000\n", encoding="utf-8")
-    for flags, said in (
-        (["lotbench/hicbench"], "hicbench has no default judge: give --model-role judge=NAME"),
-        (
-            ["lotbench/lotbench", "--model-role=umpire=mockllm/model"],
-            "the roles of lotbench are judge, oracle",
-        ),
-        (["lotbench/lotbench", "-Tmax_round=3"], "max_round"),
-        (["lotbench/lotbench", "-Tconcurrency=3"], "inspect has its own"),
-        (["lotbench/lotbench", f"-Tconfig={limited}"], "token_limit: inspect has its own"),
-        (["lotbench/lotbench", "--system-message=Say yes."], "system_message: the benchmark sets prompts"),
-        (
-            ["lotbench/lotbench", "--model-role=judge={model: mockllm/model, top_k: 3}"],
-            "top_k: the benchmark",
-        ),
-    ):
-        done = tool.run(*mine, *flags, code=1, OPENAI_API_KEY="none")
-        assert said in done.stdout + done.stderr, done
-        assert "Traceback" not in done.stderr
+    sampled = {"model": "mockllm/model", "top_k": 3}
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        ("hicbench", {}, "hicbench has no default judge: give --model-role judge=NAME"),
+        ("lotbench", {"model_roles": {"umpire": "mockllm/model"}}, "the roles of lotbench are judge, oracle"),
+        ("lotbench", {"task_args": {"max_round": 3}}, "max_round"),
+        ("lotbench", {"task_args": {"concurrency": 3}}, "inspect has its own"),
+        ("lotbench", {"task_args": {"config": str(limited)}}, "token_limit: inspect has its own"),
+        ("lotbench", {"system_message": "Say yes."}, "system_message: the benchmark sets prompts"),
+    ]
+    asked = [[task, options] for task, options, _ in refused]
+    told = tool.script(REFUSED, asked, OPENAI_API_KEY="none")
+    assert len(told) == len(refused)
+    assert all(said in one for one, (*_, said) in zip(told, refused, strict=True)), told
+    # The command prints it without a traceback.
+    command = ("inspect", "eval", "lotbench/lotbench", "--model", "mockllm/model")
+    done = tool.run(*command, f"--model-role=judge={json.dumps(sampled)}", code=1, OPENAI_API_KEY="none")
+    assert "top_k: the benchmark" in done.stdout + done.stderr, done

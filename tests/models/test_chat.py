@@ -92,13 +92,6 @@ async def test_calls_side_by_side_learn_one_refusal_together() -> None:
     assert counts[1:] == [10, 0]
 
 
-async def test_a_question_without_a_form_asks_for_none() -> None:
-    with FakeServer(keep_bodies=True) as server:
-        async with asked(server.url) as model:
-            await model(question(form=None))
-        assert forms(server) == ["text"]
-
-
 @pytest.mark.parametrize(
     ("rejects", "requests", "dropped"),
     [
@@ -640,12 +633,13 @@ async def test_one_model_in_two_roles_is_built_once() -> None:
     assert by_role["judge"][1].requests is by_role["candidate"][0].requests
 
 
-async def test_the_sampling_of_a_question_goes_out() -> None:
+async def test_the_sampling_and_the_form_of_a_question_go_out_and_where_there_is_none_none() -> None:
     with FakeServer(keep_bodies=True) as server:
         async with asked(server.url) as model:
-            await model(question(sampling=Sampling()))
+            await model(question(form=None, sampling=Sampling()))
             await model(question(sampling=Sampling(temperature=0.0, seed=3)))
             bare, drawn = server.bodies
+        assert forms(server) == ["text", "json_schema"]
 
     assert not {"temperature", "top_p", "seed", "max_tokens"} & bare.keys()
     assert (drawn["temperature"], drawn["seed"]) == (0.0, 3)

@@ -104,7 +104,7 @@ def test_install_leaves_alone_what_is_there(monkeypatch: pytest.MonkeyPatch, fak
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[embedded.Embedded]:
-    server = embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=2048)
+    server = embedded.Embedded.start(embedded.weights("local"), slots=2, n_ctx=512)
     yield server
     server.close()
 
@@ -169,16 +169,16 @@ def test_one_seed_one_reply(served: embedded.Embedded) -> None:
 @pytest.mark.slow
 def test_each_slot_holds_what_was_asked_for(served: embedded.Embedded) -> None:
     status, answer = post(
-        served.base_url, served.api_key, messages=said("word " * 1950), max_tokens=500, ignore_eos=True
+        served.base_url, served.api_key, messages=said("word " * 450), max_tokens=500, ignore_eos=True
     )
     assert status == 200
     assert answer["choices"][0]["finish_reason"] == "length"  # type: ignore[index]
-    assert answer["usage"]["total_tokens"] == 2048  # type: ignore[index]
+    assert answer["usage"]["total_tokens"] == 512  # type: ignore[index]
 
 
 @pytest.mark.slow
 def test_a_prompt_that_does_not_fit_is_told_apart(served: embedded.Embedded) -> None:
-    status, answer = post(served.base_url, served.api_key, messages=said("word " * 2100))
+    status, answer = post(served.base_url, served.api_key, messages=said("word " * 560))
     assert status == 400
     assert chat_format.too_long(json.dumps(answer))
 

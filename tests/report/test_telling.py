@@ -5,27 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from lotbench import evaluate
 from lotbench.cli import main
 from lotbench.run.loading import Run
+from tests.benchmarks.rinobench.test_rinobench_runs import play
 from tests.fakes import ScriptedModel
-from tests.ideas import answer, judge, known, novel, row
+from tests.ideas import answer, judge, known, novel
 
 
 async def played(folder: Path) -> Run:
-    (folder / "data").mkdir()
-    text = "".join(json.dumps(row(number)) + "\n" for number in (1, 2))
-    (folder / "data" / "samples.jsonl").write_text(text, encoding="utf-8")
     checks = {"ground_known": known("k1", ["gk1"], ["w2"]), "ground_novelty": novel("n1")}
-    return await evaluate(
-        "rinobench",
-        model=ScriptedModel(model_id="candidate", respond=["mumble", answer(4)]),
-        roles={"judge": judge(["Looking is old."], ["Jumping is new."], checks, scores=(6,))},
-        data=str(folder / "data"),
-        out=folder,
-        check=False,
-        settings={"alignment_calls": 1},
-    )
+    judging = judge(["Looking is old."], ["Jumping is new."], checks, scores=(6,))
+    candidate = ScriptedModel(model_id="candidate", respond=["mumble", answer(4)])
+    return await play(folder, judging, candidate, ideas=2)
 
 
 async def test_a_panel_episode_is_told_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,9 +59,16 @@ def small(out: Path, **other: Any) -> dict[str, Any]:
     return given | {"limit": 2, "repeats": 1, "settings": SETTINGS} | other
 
 
-async def test_awaited_and_sync_come_to_the_same(tmp_path: Path) -> None:
+async def test_awaited_and_sync_come_to_the_same_and_a_plain_function_may_return_a_dictionary(
+    tmp_path: Path,
+) -> None:
+    def plain(messages: list[dict[str, Any]]) -> Any:
+        answer = said(messages)
+        return json.loads(answer) if answer.startswith("{") else answer
+
+    plain.__name__ = "mine"
     run = await evaluate(**small(tmp_path / "one"))
-    twin = evaluate_sync(**small(tmp_path / "two"))
+    twin = evaluate_sync(**small(tmp_path / "two", model=plain, roles={"judge": plain, "oracle": plain}))
     assert outcomes(run) == outcomes(twin)
     assert run.score() == twin.score()
     assert run.config.model == "python:mine"
@@ -183,16 +190,6 @@ def test_a_run_shows_itself_in_a_line(tmp_path: Path) -> None:
         run.replay("lot-0")
 
 
-def test_a_plain_function_may_return_a_dictionary(tmp_path: Path) -> None:
-    def plain(messages: list[dict[str, Any]]) -> Any:
-        answer = said(messages)
-        return json.loads(answer) if answer.startswith("{") else answer
-
-    plain.__name__ = "mine"
-    run = evaluate_sync(**small(tmp_path / "one", model=plain, roles={"judge": plain, "oracle": plain}))
-    assert outcomes(run) == outcomes(evaluate_sync(**small(tmp_path / "two")))
-
-
 class Bot:
     def chat(self, messages: list[dict[str, Any]]) -> str:
         return said(messages)
@@ -231,17 +228,15 @@ async def test_a_judge_that_leaves_fields_out_is_told_which_there_are(tmp_path: 
         await evaluate(**small(tmp_path, roles={"judge": judge, "oracle": mine}))
 
 
-async def test_where_nothing_listens_a_run_ends_at_once_and_leaves_no_folder(tmp_path: Path) -> None:
+async def test_where_nothing_listens_a_run_ends_at_once_and_leaves_no_folder_unless_one_answered(
+    tmp_path: Path,
+) -> None:
     nobody = f"nobody@http://127.0.0.1:{free_port()}/v1"
     started = time.monotonic()
     with pytest.raises(Unreachable, match=r"no connection to .*: is the server running") as stopped:
         await evaluate(**small(tmp_path / "runs", model=nobody, roles={"judge": nobody, "oracle": nobody}))
     assert time.monotonic() - started < 60
     assert stopped.value.run is None and not list((tmp_path / "runs").iterdir())
-
-
-async def test_where_one_of_them_answered_the_run_can_be_resumed(tmp_path: Path) -> None:
-    nobody = f"nobody@http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(Unreachable) as stopped:
         await evaluate(**small(tmp_path, roles={"judge": mine, "oracle": nobody}))
     assert stopped.value.run is not None and (stopped.value.run / "run.json").is_file()

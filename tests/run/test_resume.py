@@ -18,7 +18,7 @@ from lotbench.run.session import Status
 from tests.fakes import game_rule
 from tests.faults import Mixed, asking
 from tests.judging import data_set, shipped
-from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
+from tests.killing import essence, finish, journaled, killed_at, lost, running, serving, stop_at, the_run
 from tests.playing import outcomes, play, steps
 from tests.runner import CONCURRENCY
 from tests.server import FakeServer
@@ -132,15 +132,9 @@ def test_three_kills_cost_the_calls_in_flight_alone(tmp_path: Path, unbroken: tu
     options = ("--latency", "0.005-0.03", "--faults", "mixed", "--rate", "0.05", "--seed", "1")
     first, port = unbroken
     calls = journaled(first)
-    out, home = tmp_path / "killed", tmp_path / "home-2"
+    out, moments = tmp_path / "killed", sorted(random.Random(5).sample(range(1, calls - 10), 3))
     with serving(port, *options) as server:
-        arguments: list[str | Path] = ["begin", server.url, out]
-        for moment in sorted(random.Random(5).sample(range(1, calls - 10), 3)):
-            with running(home, *arguments) as process:
-                stop_at(process, out, moment, signal.SIGKILL)
-                assert process.returncode == -signal.SIGKILL
-            arguments = ["resume", the_run(out)]
-        finish(home, *arguments)
+        killed_at(moments, tmp_path / "home-2", out, "begin", server.url, out)
         log = server.log()
 
     # Replies that faults cut short were paid for, and there were none in the unbroken run.
@@ -263,15 +257,21 @@ async def test_a_run_that_another_session_writes_cannot_be_resumed(tmp_path: Pat
         assert (await game).summary["complete"] is True
 
 
-async def test_episodes_whose_last_call_was_lost_are_played_again(tmp_path: Path, waits: list[float]) -> None:
-    with FakeServer(rule=game_rule(solve=0), faults=asking("same_creative_point", "500")) as server:
+@pytest.mark.parametrize(
+    ("asks", "fault", "retry_failed"),
+    [("same_creative_point", "500", False), ("scene_chain", "garbage", True)],
+)
+async def test_episodes_are_played_again_if_their_last_call_was_lost_or_a_chain_that_was_unreadable_is_wanted_anew(
+    asks: str, fault: str, retry_failed: bool, tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer(rule=game_rule(solve=0), faults=asking(asks, fault)) as server:
         run = await play(server, tmp_path, max_failed=1.0)
         assert set(outcomes(run).values()) == {"judge_failed"}
-        assert not any(trace.arrived for trace in run.traces)
+        assert [trace.arrived for trace in run.traces] == [retry_failed] * 3
         assert run.summary["complete"] is True
         server.change(faults=None)
-        done = await resume(run.path)
-        assert server.log()["repeated"] == {}
+        done = await resume(run.path, retry_failed=retry_failed, max_failed=1.0)
+        assert retry_failed or server.log()["repeated"] == {}
     assert set(outcomes(done).values()) == {"unsolved"}
     assert len(done.traces) == len(run.traces) == 3
 
@@ -295,15 +295,6 @@ async def test_episodes_that_ended_on_unreadable_replies_stand_until_wanted_anew
     # The guesses that came before the verdict were readable and are not asked for again.
     responds = [line["key"] for line in lines(run.path) if line["key"]["step"] == "respond"]
     assert len(responds) == len({json.dumps(key) for key in responds})
-
-
-async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tmp_path: Path) -> None:
-    with FakeServer(rule=game_rule(solve=0), faults=asking("scene_chain", "garbage")) as server:
-        run = await play(server, tmp_path, limit=1, repeats=2, max_failed=1.0)
-        assert set(outcomes(run).values()) == {"judge_failed"}
-        server.change(faults=None)
-        done = await resume(run.path, retry_failed=True, max_failed=1.0)
-    assert set(outcomes(done).values()) == {"unsolved"}
 
 
 async def test_what_a_run_takes_from_the_store_is_in_its_journal(

@@ -274,8 +274,7 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
         return answer_of(self, version, fields)
 
     monkeypatch.setattr(Player, "answer", answering)
-    table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
-    async with client(table) as browser:
+    async with client(PlaySite(keyless(samples=["lot-0034"]), tmp_path)) as browser:
         index = await joined(browser, "Ann")
         await until(browser, index, 'name="guess"')
         assert "That is a question." in str(await given(browser, index, guess="it is red"))
@@ -300,7 +299,6 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
         assert "Round 4 of 6" in page, "a guess that nobody can judge is free there, too"
         await given(browser, index, guess="to ski")
         await until(browser, index, "Solved in round 4")
-        await table.close()
 
 
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
@@ -328,7 +326,6 @@ async def test_the_end_shows_before_the_report_is_written_and_more_can_be_played
         may_write.set()
         await sent(browser, f"{index}/more", {})
         await until(browser, index, 'name="guess"')
-        await table.close()
     assert not list(tmp_path.glob("*/consent.json")), "nobody was asked"
 
 
@@ -357,12 +354,10 @@ async def test_a_game_that_ends_while_its_page_is_made_shows_its_result(
         await given(browser, index, guess="kindergarten")
         async with browser.get(f"/{TOKEN}/{index}/index.html") as got:
             assert "Solved in round 1" in await got.text()
-        await table.close()
 
 
 async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Path) -> None:
-    table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
-    async with client(table) as browser:
+    async with client(PlaySite(keyless(samples=["lot-0034"]), tmp_path)) as browser:
         index = await joined(browser, "Ann")
         await given(browser, index, guess="sailing")
         page = await until(browser, index, "I cannot tell: it is not on my lists.")
@@ -395,7 +390,6 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert (
             "⚪💡🟡" in page and ">Yours<" in page and page.index(">juggling<") < page.index(">The original<")
         )
-        await table.close()
 
 
 def test_a_blank_repeats_no_word_before_it() -> None:
@@ -445,3 +439,4 @@ def test_of_a_long_text_only_the_head_is_compared(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(host, "SequenceMatcher", compared)
     verdict(SLOPE, "skiing \ufdfa" * 12_000)
     assert compared.called and max(len(call.args[1]) for call in compared.call_args_list) < 5_000
+    assert lists(SLOPE) is lists(SLOPE), "they take longer to make than the guess to judge"

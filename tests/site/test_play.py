@@ -73,8 +73,7 @@ def test_what_cannot_be_used_is_said_before_any_is_used_up(field: str, said: str
 
 async def test_a_miss_is_said_at_once_and_a_slip_costs_nothing(tmp_path: Path) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
-        table = PlaySite(game(server), tmp_path)
-        async with client(table) as browser:
+        async with client(PlaySite(game(server), tmp_path)) as browser:
             index = await joined(browser, "Ann")
             await given(browser, index, guess="a wooden spoon")
             page = await until(browser, index, 'name="question"')
@@ -92,7 +91,6 @@ async def test_a_miss_is_said_at_once_and_a_slip_costs_nothing(tmp_path: Path) -
             assert told["why"] == "You already tried that, in round 1. Nothing is used up."
             told = await sent(browser, f"{index}/skip", {"version": version}, 400)
             assert "only a question" in told["error"]
-            await table.close()
 
 
 async def test_giving_up_counts_as_unsolved_and_shows_the_answer(tmp_path: Path) -> None:
@@ -108,7 +106,6 @@ async def test_giving_up_counts_as_unsolved_and_shows_the_answer(tmp_path: Path)
             assert table._plan.chosen[0].key_text in page
             [shared] = re.findall(r"<textarea id=\"shared\"[^>]*>([^<]*)<", page)
             assert table._plan.chosen[0].key_text not in shared and "🏳️" in shared
-            await table.close()
     [run] = runs(tmp_path)
     [episode] = run.traces
     assert (episode.outcome, episode.score.value) == ("unsolved", 0.0)
@@ -121,8 +118,7 @@ async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(
         asked = game(server, samples=(), **{"settings.max_rounds": 1})
         day = datetime.date(2026, 11, 22)
         run = await play_next(of_the_day(asked, day), tmp_path, "Ann", Ready())
-        table = PlaySite(asked, tmp_path, today=lambda: day)
-        async with client(table) as browser:
+        async with client(PlaySite(asked, tmp_path, today=lambda: day)) as browser:
             assert "The game of 22 November 2026" in await text(browser, "")
             index = await joined(browser, "Ann")
             page = await until(browser, index, "Come back tomorrow")
@@ -138,7 +134,6 @@ async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(
             day += datetime.timedelta(days=1)
             page = await text(browser, f"{index}/index.html")
             assert "The game of 23 November 2026" in page, "a game goes on over midnight as what it is"
-            await table.close()
 
 
 async def test_others_are_those_who_were_judged_alike(tmp_path: Path) -> None:
@@ -184,4 +179,3 @@ async def test_one_budget_holds_for_all_who_play(tmp_path: Path) -> None:
                 player = await joined(browser, name)
                 await given(browser, player, guess="a wooden spoon")
                 await until(browser, player, wanted)
-            await table.close()

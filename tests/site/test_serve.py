@@ -32,7 +32,9 @@ class Pages:
 
 
 @pytest.fixture
-async def address() -> AsyncIterator[str]:
+async def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A server's address; the parameter, if any, is how long a connection may be idle."""
+    monkeypatch.setattr(serve, "IDLE_S", getattr(request, "param", serve.IDLE_S))
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(serve.serve(Pages(), 0, ready.set_result))
     try:
@@ -109,16 +111,11 @@ async def test_a_burst_of_half_requests_leaves_no_more_open_than_there_may_be(
         one.close()
 
 
-async def test_a_connection_that_says_nothing_whole_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "IDLE_S", 0.2)
-    ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve.serve(Pages(), 0, ready.set_result))
-    reader, writer = await raw(await ready, HALF)
+@pytest.mark.parametrize("address", [0.2], indirect=True)
+async def test_a_connection_that_says_nothing_whole_is_closed(address: str) -> None:
+    reader, writer = await raw(address, HALF)
     assert await asyncio.wait_for(reader.read(), 10) == b""
     writer.close()
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 async def test_a_message_that_drips_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @asynccontextmanager
 async def client(pages: serve.Pages, host: str = serve.HOST) -> AsyncIterator[TestClient[Any, Any]]:
+    """A browser of these pages; when it is shut, a play site ends its games."""
     async with TestClient(TestServer(serve.application(pages, TOKEN, host))) as made:
         yield made
+        if isinstance(pages, PlaySite):
+            await pages.close()
 
 
 async def text(browser: TestClient[Any, Any], path: str, status: int = 200, **more: Any) -> str:
@@ -338,7 +341,6 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             stale = await sent(browser, f"{player}/answer", {"version": "1", "guess": "x"}, 400)
             assert "answered already" in stale["error"]
             assert "not it" in await until(browser, player, 'name="question"')
-            await table.close()
         [run] = runs(tmp_path)
         assert run.config.model == "human:Ann" and not run.traces
 
@@ -360,7 +362,6 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             await until(browser, player, "That was the last game")
             await joined(browser, "Ann")
             await until(browser, player, "has played every sample")
-            await table.close()
     [run] = runs(tmp_path)
     assert {trace.sample: trace.outcome for trace in run.traces} == {
         "lot-0001": "unsolved",
@@ -401,7 +402,6 @@ async def test_no_more_people_play_than_have_places(tmp_path: Path, monkeypatch:
             await text(browser, f"{ann}/state.json")
             assert await joined(browser, "Bob") == f"player/{bob.key}", "Cleo was not seen for longest"
             await until(browser, f"player/{bob.key}", 'name="guess"')
-            await table.close()
     assert len(runs(tmp_path)) == 3, "Bob went on with his run"
 
 
@@ -434,7 +434,6 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
                 await asyncio.sleep(0.01)
             await until(browser, await joined(browser, "Bob"), 'name="guess"')
             await text(browser, f"{player}/index.html", 404)
-            await table.close()
     assert sorted(run.config.model for run in runs(tmp_path)) == ["human:Ann", "human:Bob"]
 
 
@@ -460,7 +459,6 @@ async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_th
                 files.append(len(list(Path("/proc/self/fd").iterdir())))
             assert [(player.task, player.status) for player in table._players.values()] == [(None, None)] * 3
             await text(browser, f"{player}/{game_page}")
-            await table.close()
     # The traces of one run are open at a time.
     assert files[2] <= files[1] <= files[0] + 1
 

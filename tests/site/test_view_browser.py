@@ -598,9 +598,7 @@ def test_a_task_of_a_panel_benchmark_is_shown_step_by_step(chromium: Browser) ->
 def test_votes_are_cast_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
     polls = Polls(ballot(tmp_path), tmp_path / "votes.jsonl")
     with serving(polls) as address, opened(chromium, address, viewport=PHONE) as (page, faults):
-        page.get_by_label("Your name").fill("Ann")
-        page.get_by_label("I agree").check()
-        page.get_by_role("button", name="Begin").click()
+        begin(page, "Ann")
         for done in (0, 1):
             page.get_by_text(f"{done} of 2 prompts done").wait_for()
             page.locator("input[type=checkbox]").nth(done).check()

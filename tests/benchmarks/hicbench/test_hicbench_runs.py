@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from lotbench.storage.importers.published import Files
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.benchmarks.hicbench.test_hicbench_score import BOTH
 from tests.fakes import RuleModel, text_of
-from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
+from tests.killing import essence, finish, journaled, killed_at, lost, serving, the_run
 from tests.rules import chance
 
 
@@ -296,14 +295,8 @@ def test_a_dynamic_run_killed_in_the_middle_goes_on_with_the_same_prompts(tmp_pa
     calls = journaled(tmp_path / "whole")
     assert calls == 8 * 2 * 3 * 4 + 4
     with serving(port, "--latency", "0.01") as server:
-        out, home = tmp_path / "killed", tmp_path / "home-2"
-        arguments: list[str | Path] = ["dynamic", server.url, out]
-        for moment in (30, 90, 150):
-            with running(home, *arguments) as process:
-                stop_at(process, out, moment, signal.SIGKILL)
-                assert process.returncode == -signal.SIGKILL
-            arguments = ["resume", the_run(out)]
-        finish(home, *arguments)
+        out = tmp_path / "killed"
+        killed_at((30, 90, 150), tmp_path / "home-2", out, "dynamic", server.url, out)
         log = server.log()
 
     # A call's key holds the digest of its prompt: the same keys are the same prompts.

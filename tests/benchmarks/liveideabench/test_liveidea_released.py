@@ -63,13 +63,15 @@ def rows() -> list[Mapping[str, Any]]:
     ]
 
 
-def put(folder: Path, table: Sequence[Mapping[str, Any]], categories: str = CATEGORIES) -> Path:
-    with (folder / "view.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+def put(
+    folder: Path, table: Sequence[Mapping[str, Any]], categories: str = CATEGORIES, name: str = "view.csv"
+) -> Path:
+    with (folder / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, table[0].keys())
         writer.writeheader()
         writer.writerows(table)
     (folder / "keyword_classifications.csv").write_text(categories, encoding="utf-8")
-    return folder / "view.csv"
+    return folder / name
 
 
 def test_released_rows_become_comparable_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,13 +143,7 @@ def table_of_v1() -> list[Mapping[str, Any]]:
 
 
 def written_v1(folder: Path) -> Path:
-    table = table_of_v1()
-    with (folder / "rows.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, table[0].keys())
-        writer.writeheader()
-        writer.writerows(table)
-    (folder / "keyword_classifications.csv").write_text(CATEGORIES, encoding="utf-8")
-    return folder / "rows.csv"
+    return put(folder, table_of_v1(), name="rows.csv")
 
 
 @pytest.mark.parametrize(("version", "unit"), [("v1", "row"), ("v2", "keyword")])

@@ -99,7 +99,7 @@ async def test_planted_severities_are_recovered() -> None:
 # ---- Sections ----
 
 
-async def test_people_label_ideas_and_are_held_against_judges() -> None:
+async def test_people_label_ideas_and_are_held_against_judges_and_each_other() -> None:
     by_sample = {"originality": lambda request: int(request.key.sample[2:])}
     played = await play(items(*"abcd"), ideas("OpenAI KEYWORD.", "Two."), panel(3, lambda place: by_sample))
     rows = review(played.traces, played.settings, played.evidence)
@@ -121,16 +121,11 @@ async def test_people_label_ideas_and_are_held_against_judges() -> None:
     assert icc == pytest.approx((20 / 7) / (20 / 7 + 4))
     assert section.tables[0].rows[1] == ("feasibility", 0, None, None, None, None, None)
     assert len(section.tables) == 1
-
-
-async def test_two_people_on_one_idea_are_held_against_each_other_as_judges_are_against_one() -> None:
-    by_sample = {"originality": lambda request: int(request.key.sample[2:])}
-    played = await play(items(*"abcd"), ideas("KEYWORD.", "Two."), panel(3, lambda place: by_sample))
-    rows = review(played.traces, played.settings, played.evidence)
+    # Two people on one idea are held against each other, as judges are against one.
     marks = [(str(row["row"]), int(str(row["row"])[2])) for row in rows]
-    labels = [{"row": row, "who": "ann", "originality": mark + 2} for row, mark in marks]
-    labels += [{"row": row, "who": "ben", "originality": 6 - mark} for row, mark in marks[:6]]
-    (section,) = [one for one in played.sections(labels=tuple(labels)) if one.title == "People and judges"]
+    both = [{"row": row, "who": "ann", "originality": mark + 2} for row, mark in marks]
+    both += [{"row": row, "who": "ben", "originality": 6 - mark} for row, mark in marks[:6]]
+    (section,) = [one for one in played.sections(labels=tuple(both)) if one.title == "People and judges"]
     among, beside = section.tables[1].rows[:2]
     assert among[:3] == ("originality", "one person and another", 6)
     assert among[3:5] == pytest.approx((-1, -1))

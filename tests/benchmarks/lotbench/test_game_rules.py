@@ -10,7 +10,7 @@ import pytest
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.types import Reply
+from lotbench.types import Reply, Trace
 from tests.fakes import text_of
 from tests.play import (
     CHINESE,
@@ -28,6 +28,13 @@ from tests.play import (
     play,
     said_to_candidate,
 )
+
+
+def rows(traces: list[Trace], **settings: Any) -> list[tuple[Any, ...]]:
+    """The rows of all tables of these games' sections in a report."""
+    shown = benchmark.sections(traces, Settings(**settings, confirm="never"))
+    return [row for section in shown for table in section.tables for row in table.rows]
+
 
 # ---- The state and the rounds ----
 
@@ -146,9 +153,7 @@ async def test_a_game_with_no_valid_guess_is_unsolved_and_shown_apart(unsolved: 
     assert game.trace.score.value == pytest.approx(worth)
     assert game.trace.score.parts["rounds"] == 2
     assert game.trace.score.parts["valid_guess"] is False
-    shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("unsolved games without a valid guess", 1, 1, 1.0) in rows
+    assert ("unsolved games without a valid guess", 1, 1, 1.0) in rows([game.trace], **settings)
 
 
 async def test_a_guess_in_another_language_is_judged_and_counted() -> None:
@@ -156,9 +161,7 @@ async def test_a_guess_in_another_language_is_judged_and_counted() -> None:
     game = await play(candidate("钟", "bell"), checker)
     assert game.read("respond", "language_mismatch") == [True, False]
     assert 'CANDIDATE: "钟"' in checker.heard("check")[0]
-    shown = benchmark.sections([game.trace], Settings(confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("language_mismatch, of the ok", 1, 2, 0.5) in rows
+    assert ("language_mismatch, of the ok", 1, 2, 0.5) in rows([game.trace])
 
 
 # ---- 2. check ----
@@ -194,9 +197,7 @@ async def test_a_guess_already_judged_reuses_its_verdict_without_a_call_and_is_c
     assert game.read("check", "how") == ["judge", "repeat", "judge"]
     assert game.read("check", "accepted") == [False, False, True]
     assert [asked.key.round for asked in checker.asked if asked.key.step == "check"] == [1, 3]
-    shown = benchmark.sections([game.trace], Settings(confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("guesses judged that had been judged before in their game", 1, 3, 1 / 3) in rows
+    assert ("guesses judged that had been judged before in their game", 1, 3, 1 / 3) in rows([game.trace])
 
 
 async def test_verdicts_are_reused_inside_a_game_only(tmp_path: Path) -> None:
@@ -235,9 +236,10 @@ async def test_a_refused_question_is_not_asked_for_again() -> None:
     assert game.read("ask", "status") == ["refused"]
 
 
-async def test_a_question_already_asked_is_asked_for_again() -> None:
+@pytest.mark.parametrize("said", ["No", "Hm"])
+async def test_a_question_already_asked_is_asked_for_again_also_if_its_answer_is_missing(said: str) -> None:
     player = candidate(asks=["Is it alive?", "is it ALIVE", "Is it loud?"])
-    game = await play(player, max_rounds=3)
+    game = await play(player, oracles=oracle(said, "Yes"), max_rounds=3)
     assert game.read("ask", "question") == ["Is it alive?", None, "Is it loud?"]
     assert "(asked before)" in said_to_candidate(player, "ask")[2]
 
@@ -263,9 +265,9 @@ async def test_a_question_that_names_a_guess_is_flagged_and_answered_as_any_othe
 async def test_leaks_are_counted() -> None:
     leaky = await play(candidate("bell", "drum", asks=["Is it an alarm clock?"]), judge(NO, YES))
     tight = await play(candidate("bell", "drum", "horn"), judge(NO, NO, YES))
-    shown = benchmark.sections([leaky.trace, tight.trace], Settings(confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("oracle_leaks: questions with the key text or a tried guess, or on letters", 1, 3, 1 / 3) in rows
+    assert ("oracle_leaks: questions with the key text or a tried guess, or on letters", 1, 3, 1 / 3) in rows(
+        [leaky.trace, tight.trace]
+    )
 
 
 # ---- 4. answer ----
@@ -293,16 +295,9 @@ async def test_an_answer_that_cannot_be_read_is_missing_told_to_nobody_and_play_
     assert [asked.key.attempt for asked in teller.asked] == [0, 0]
     assert "Q:" not in said_to_candidate(player)[1]
     assert QUESTIONS[0] not in text_of(player.asked[-1])
-    shown = benchmark.sections([game.trace], Settings(max_rounds=3, confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("oracle_failures: answers that are neither Yes nor No", 1, 2, 0.5) in rows
-
-
-async def test_a_question_whose_answer_is_missing_may_not_be_asked_again() -> None:
-    game = await play(
-        candidate(asks=["Is it alive?"] * 2 + ["Is it loud?"]), oracles=oracle("Hm", "Yes"), max_rounds=3
+    assert ("oracle_failures: answers that are neither Yes nor No", 1, 2, 0.5) in rows(
+        [game.trace], max_rounds=3
     )
-    assert game.read("ask", "question") == ["Is it alive?", None, "Is it loud?"]
 
 
 # ---- 5. reveal ----

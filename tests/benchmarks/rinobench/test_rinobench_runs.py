@@ -24,13 +24,13 @@ from tests.ideas import STEPS, answer, judge, known, novel, row
 CHECKS = {"ground_known": known("k1", ["gk1"], ["w2"]), "ground_novelty": novel("n1", ["gn1"], True)}
 
 
-async def play(folder: Path, judging: Any, *, ideas: int = 3, **settings: Any) -> Run:
+async def play(folder: Path, judging: Any, candidate: Any = None, *, ideas: int = 3, **settings: Any) -> Run:
     (folder / "data").mkdir(exist_ok=True)
     lines = "".join(json.dumps(row(number)) + "\n" for number in range(1, ideas + 1))
     (folder / "data" / "samples.jsonl").write_text(lines, encoding="utf-8")
     return await evaluate(
         "rinobench",
-        model=RuleModel(lambda request: answer(3), model_id="candidate"),
+        model=candidate or RuleModel(lambda request: answer(3), model_id="candidate"),
         roles={"judge": judging},
         data=str(folder / "data"),
         out=folder / "runs",

@@ -146,11 +146,11 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     assert "votes.jsonl:1: voter" in capsys.readouterr().err
 
 
-def test_a_ballot_that_people_may_have_voted_on_is_not_made_anew(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_ballot_is_neither_made_anew_after_votes_nor_without_a_letter_for_each_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [run(name, tmp_path / "runs") for name in ("ada", "bob", "cyd")]
-    out = tmp_path / "vote.jsonl"
+    out, pairs = tmp_path / "vote.jsonl", tmp_path / "pairs.jsonl"
     assert main(["ballot", "make", *runs[:2], "--out", str(out)]) == 0
     before = [path.read_bytes() for path in (out, tmp_path / "vote.jsonl.key.json")]
     # The same again is the same ballot; another would give letters to others.
@@ -158,6 +158,11 @@ def test_a_ballot_that_people_may_have_voted_on_is_not_made_anew(
     assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
     assert "is another ballot, on which people may have voted" in capsys.readouterr().err
     assert before == [path.read_bytes() for path in (out, tmp_path / "vote.jsonl.key.json")]
+
+    monkeypatch.setattr(commands, "ascii_uppercase", "AB")
+    assert main(["ballot", "make", *runs, "--out", str(pairs)]) == 2
+    assert "3 models: a ballot shows 2 at most" in capsys.readouterr().err and not pairs.exists()
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(pairs)]) == 0
 
 
 def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,18 +179,6 @@ def test_runs_that_do_not_belong_on_one_ballot(tmp_path: Path, capsys: pytest.Ca
     ):
         assert main(["ballot", "make", *runs, "--out", str(tmp_path / "vote.jsonl")]) == 2
         assert said in capsys.readouterr().err
-
-
-def test_more_models_than_letters_are_refused_and_not_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commands, "ascii_uppercase", "AB")
-    runs = [run(name, tmp_path / "runs") for name in ("ada", "bob", "cyd")]
-    out = tmp_path / "vote.jsonl"
-    assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
-    assert "3 models: a ballot shows 2 at most" in capsys.readouterr().err
-    assert not out.exists()
-    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
 
 
 def test_pairs_show_two_at_a_time_and_leave_out_those_who_wrote_the_same() -> None:
