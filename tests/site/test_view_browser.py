@@ -48,7 +48,7 @@ ASKS = re.compile("^Your question|^Ask a yes/no question")
 
 def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, runs: Path) -> None:
     with serving(Gallery(runs)) as address, opened(chromium, address) as (page, faults):
-        assert (page.locator("h2").first.text_content() or "").startswith("lotbench image+caption")
+        assert (page.locator("main h2").first.text_content() or "").startswith("lotbench image+caption")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url("**/run/**")
@@ -105,14 +105,26 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         assert box and head and (look["width"] > 1000 or box["y"] >= head["y"] + head["height"])
         assert page.locator(".live mark").text_content() == page.locator("#r2 [data-guess]").text_content()
         page.keyboard.press("Space")
-        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
-        page.keyboard.press("Space")
-        assert page.locator("#r2").is_visible() and not page.locator("#r15").is_visible(), "it goes on"
-        page.keyboard.press("Space")
+        hidden = page.locator("#r4, #r15, .original, .reason, .ending, .funny, .rest, .opinion, .log")
+        shown, all_shown = hidden.locator("visible=true"), page.get_by_role("button", name="Show all")
+        assert shown.count() == 0 and all_shown.is_visible(), "a pause gives nothing away"
         page.get_by_role("button", name="→").click()
-        assert page.locator("[aria-current]").get_attribute("data-step") == "3"
+        assert page.locator("[aria-current]").get_attribute("data-step") == "3" and shown.count() == 0
         page.locator("#r3").press("Enter")
-        assert page.locator("#r3 > details").get_attribute("open") is not None
+        assert page.locator("#r3 > details").get_attribute("open") is not None and shown.count() == 0
+        page.keyboard.press("ArrowLeft")
+        assert page.locator(".leap.now").get_attribute("id") == "r2" and page.locator("#r3").is_visible()
+        page.keyboard.press("Space")
+        assert page.get_by_role("button", name="Pause").is_visible() and shown.count() == 0, "it goes on"
+        all_shown.click()
+        assert page.locator("#r15, .original, #r3 .opinion").locator("visible=true").count() >= 3
+        assert page.locator(".leap.now").get_attribute("id") == "r2" and not all_shown.is_visible()
+        page.keyboard.press("End")
+        page.keyboard.press("Space")
+        assert shown.count() == 0
+        for _ in range(14):
+            page.keyboard.press("ArrowRight")
+        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible(), "it is played out"
         assert serious(page) == [] and overflow(page) == 0 and faults == []
 
 
@@ -148,7 +160,9 @@ def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
             page.get_by_role("button", name="Watch").click()
             assert page.locator("#br1").is_visible() and not page.locator("#br2").is_visible()
             page.keyboard.press("Space")
+            assert page.locator("#br2, .original, .ended").locator("visible=true").count() == 0
             page.keyboard.press("End")
+            assert page.locator(".original").is_visible()
             guesses = [page.locator(f"{one} [data-guess]").text_content() for one in ("#r1", "#br15")]
             assert page.locator(".live mark").all_text_contents() == guesses
             page.keyboard.press("Home")

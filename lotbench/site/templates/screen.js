@@ -9,6 +9,13 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 // A game opens with its last guess in the sentence; the first step is to its first round.
 let watching = 0, fresh = false;
+// Behind the curtain is what comes after the last round that was seen; "Show all" and the end of the game open it.
+let seen = 0;
+const curtained = () => document.body.classList.contains("curtain");
+function curtain(closed) {
+  document.body.classList.toggle("curtain", closed);
+  for (const button of all("[data-all]")) button.hidden = !closed;
+}
 // The rounds of each game of the page. Of a game that has ended, its last round stays.
 const games = (document.querySelector("[data-game]") ? all("[data-game]") : [document.body]).map((root) => all("[data-round]:not(form)", root));
 const marks = all("mark[data-of]"), tabs = all(".tab"), sides = all(".sides > section");
@@ -23,8 +30,15 @@ function turn(side) {
 function step(place, move = true, target = null, block = "nearest") {
   now = Math.max(0, Math.min(numbers.length - 1, place));
   const number = numbers[now];
-  const shown = games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= number) ?? leaps[0]);
-  for (const one of rounds) one.classList.toggle("now", shown.includes(one));
+  const leapsAt = (most) => games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= most) ?? leaps[0]);
+  const shown = leapsAt(number);
+  seen = Math.max(seen, now);
+  if (curtained() && seen === numbers.length - 1) curtain(false);
+  const edges = leapsAt(numbers[seen]);
+  for (const one of rounds) {
+    one.classList.toggle("now", shown.includes(one));
+    one.classList.toggle("edge", edges.includes(one));
+  }
   for (const link of all("[data-step]")) {
     if (shown.some((one) => one.id === link.hash.slice(1))) {
       link.setAttribute("aria-current", "step");
@@ -32,6 +46,7 @@ function step(place, move = true, target = null, block = "nearest") {
       strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
       strip.scrollTop = link.offsetTop - strip.offsetTop - strip.clientHeight / 2;
     } else link.removeAttribute("aria-current");
+    link.classList.toggle("edge", edges.some((one) => one.id === link.hash.slice(1)));
   }
   for (const mark of marks) {
     const leap = shown.find((one) => one.closest("[data-game]").id === mark.dataset.of);
@@ -91,14 +106,15 @@ document.addEventListener("click", (event) => {
 function stopPlayback() {
   clearInterval(watching);
   watching = 0;
-  document.body.classList.remove("watching");
   if (playback) [playback.textContent, playback.ariaLabel] = ["▶", "Watch"];
 }
 playback?.addEventListener("click", () => {
   if (watching) return stopPlayback();
-  document.body.classList.add("watching");
   // It goes on from the round that one is at, and begins anew at the end.
-  step(now === numbers.length - 1 ? 0 : now);
+  const from = now === numbers.length - 1 ? 0 : now;
+  if (!curtained()) seen = from;
+  curtain(true);
+  step(from);
   [playback.textContent, playback.ariaLabel] = ["❚❚", "Pause"];
   watching = setInterval(() => {
     step(now + 1);
@@ -120,6 +136,7 @@ document.addEventListener("keydown", (event) => {
   const moves = {ArrowRight: beside(1), ArrowLeft: beside(-1), Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
     stopPlayback();
+    if (event.key === "End") curtain(false);
     step(moves[event.key]);
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
@@ -194,6 +211,13 @@ for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
     stopPlayback();
     step(beside(Number(button.dataset.by)));
+  });
+}
+for (const button of all("[data-all]")) {
+  button.addEventListener("click", () => {
+    stopPlayback();
+    curtain(false);
+    step(now);
   });
 }
 for (const link of all("[data-step]")) {
