@@ -124,7 +124,7 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         assert shown.count() == 0
         for _ in range(14):
             page.keyboard.press("ArrowRight")
-        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible(), "it is played out"
+        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
         assert serious(page) == [] and overflow(page) == 0 and faults == []
 
 
