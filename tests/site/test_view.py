@@ -235,6 +235,20 @@ def test_a_failed_guess_is_shown_with_the_words_of_its_reply(played: Path, tmp_p
     assert re.search(r"it was no short phrase.*?it said</span> \w+", page, re.S) and "<s>" in page
 
 
+def test_an_unsolved_game_says_how_it_went_and_what_came_twice(played: Path, tmp_path: Path) -> None:
+    file = shutil.copytree(played / named(played, "ember"), tmp_path / "twice") / "traces.jsonl"
+    game = json.loads(file.read_text("utf-8").splitlines()[0])
+    first, second = [step["value"] for step in game["steps"] if step["step"] == "ask"][:2]
+    first["question"] = second["question"].upper()
+    second.update(question=None, status="not_a_question")
+    del game["crc"]
+    file.write_text(json.dumps(game) + "\n", "utf-8")
+    page = Gallery(tmp_path).get(f"game/twice/{game['sample']}-1.html").body.decode()
+    assert "nothing new: it repeats the question of round 1<" in page and "Judge 1" not in page
+    assert re.search(r"How it went: \d+ of \d+ judged guesses missed .*, 1 question did not count", page)
+    assert '<div class="ended"><p><span class="ending">Not solved in 3 rounds</span>' in page
+
+
 def test_pages_of_a_trace_of_another_shape_say_so(tmp_path: Path) -> None:
     for name, field, benchmark in (("game", "guess", "lotbench"), ("task", "novelty", "rinobench")):
         file = shutil.copytree(FOLDER / recorded(benchmark), tmp_path / "runs" / name) / "traces.jsonl"

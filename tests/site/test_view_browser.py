@@ -48,7 +48,7 @@ ASKS = re.compile("^Your question|^Ask a yes/no question")
 
 def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, runs: Path) -> None:
     with serving(Gallery(runs)) as address, opened(chromium, address) as (page, faults):
-        assert (page.locator("h2").first.text_content() or "").startswith("lotbench image+caption")
+        assert (page.locator("main h2").first.text_content() or "").startswith("lotbench image+caption")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url("**/run/**")
@@ -105,14 +105,26 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         assert box and head and (look["width"] > 1000 or box["y"] >= head["y"] + head["height"])
         assert page.locator(".live mark").text_content() == page.locator("#r2 [data-guess]").text_content()
         page.keyboard.press("Space")
-        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
-        page.keyboard.press("Space")
-        assert page.locator("#r2").is_visible() and not page.locator("#r15").is_visible(), "it goes on"
-        page.keyboard.press("Space")
+        hidden = page.locator("#r4, #r15, .original, .reason, .ending, .funny, .rest, .opinion, .log")
+        shown, all_shown = hidden.locator("visible=true"), page.get_by_role("button", name="Show all")
+        assert shown.count() == 0 and all_shown.is_visible(), "a pause gives nothing away"
         page.get_by_role("button", name="→").click()
-        assert page.locator("[aria-current]").get_attribute("data-step") == "3"
+        assert page.locator("[aria-current]").get_attribute("data-step") == "3" and shown.count() == 0
         page.locator("#r3").press("Enter")
-        assert page.locator("#r3 > details").get_attribute("open") is not None
+        assert page.locator("#r3 > details").get_attribute("open") is not None and shown.count() == 0
+        page.keyboard.press("ArrowLeft")
+        assert page.locator(".leap.now").get_attribute("id") == "r2" and page.locator("#r3").is_visible()
+        page.keyboard.press("Space")
+        assert page.get_by_role("button", name="Pause").is_visible() and shown.count() == 0, "it goes on"
+        all_shown.click()
+        assert page.locator("#r15, .original, #r3 .opinion").locator("visible=true").count() >= 3
+        assert page.locator(".leap.now").get_attribute("id") == "r2" and not all_shown.is_visible()
+        page.keyboard.press("End")
+        page.keyboard.press("Space")
+        assert shown.count() == 0
+        for _ in range(14):
+            page.keyboard.press("ArrowRight")
+        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
         assert serious(page) == [] and overflow(page) == 0 and faults == []
 
 
@@ -148,7 +160,9 @@ def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
             page.get_by_role("button", name="Watch").click()
             assert page.locator("#br1").is_visible() and not page.locator("#br2").is_visible()
             page.keyboard.press("Space")
+            assert page.locator("#br2, .original, .ended").locator("visible=true").count() == 0
             page.keyboard.press("End")
+            assert page.locator(".original").is_visible()
             guesses = [page.locator(f"{one} [data-guess]").text_content() for one in ("#r1", "#br15")]
             assert page.locator(".live mark").all_text_contents() == guesses
             page.keyboard.press("Home")
@@ -189,7 +203,11 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
             page.keyboard.type("mid")
             assert page.locator("tr[data-entry]:visible").count() == 1
             assert page.locator("#shown").text_content() == "1 of 3 runs"
-            page.locator("[data-search]").fill("")
+            page.keyboard.type("less")
+            page.get_by_text("No run matches").get_by_role("button", name="Clear").click()
+            assert page.locator("tr[data-entry]:visible").count() == 3
+            page.keyboard.press("c")
+            assert "No run is ticked" in page.locator("#pair").inner_text()
             page.locator("[data-show=trust]").select_option("not trusted")
             assert page.locator("tr[data-entry]:visible a[data-row]").all_text_contents() == ["dud-2026"]
             page.locator("[data-show=trust]").select_option("")
@@ -240,11 +258,14 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         assert names == sorted(names, reverse=True) and shown.count() == len(chinese)
         width = page.locator(".scroll").evaluate("(one) => one.scrollWidth - one.clientWidth")
         assert width == 0, "nothing is cut at 1280 pixels"
-        page.locator("select[data-filter=language]").select_option("en")
+        page.goto(f"{page.url.split('#')[0]}#language=en")
+        assert page.locator("select[data-filter=language]").input_value() == "en", "the address is read again"
         first, second = names = [name for name in names if name in page.locator("tbody").inner_text()]
         page.get_by_role("link", name=first, exact=True).click()
         page.wait_for_url(f"**/game/**/{first}-1.html*")
         assert page.locator(".neighbours a:visible").count() == 1, "the game in Chinese is passed over"
+        asks = shelf.asked_text(second)
+        assert page.locator("a[rel=next]").inner_text().replace("\n", " ") == f"n Next: {asks}"
         page.keyboard.press("n")
         page.wait_for_url(f"**/game/**/{second}-1.html*")
         assert page.locator(".neighbours .quiet").text_content() == "2 of 2 shown"
@@ -267,6 +288,8 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         page.locator("tr", has=other).locator("[data-row]").press("Space")
         page.locator("[data-tick]:not(:checked):enabled").first.check()
         assert page.locator("#pair a:visible").count() == 3, "of three runs each two are compared"
+        page.keyboard.press("c")
+        assert page.locator("#pair a:focus").count() == 1 and "compare/" not in page.url, "it asks which"
         assert page.locator("#pair").evaluate(ON_TOP), "nothing hides the bar"
         page.locator("[data-tick]:checked").nth(2).press("Enter")
         assert "2 runs chosen" in (page.locator("#pair").text_content() or "")
@@ -314,6 +337,8 @@ def test_a_list_opens_from_search_and_rows_and_a_game_keeps_what_is_open(
         page.keyboard.press("/")
         page.keyboard.press("Escape")
         assert page.evaluate("document.activeElement === document.body")
+        assert page.locator("tr[data-line]:visible").count() == len(shelf.rows), "Escape clears the search"
+        page.locator("[data-search]").fill("lot-0063")
         page.locator("tr[data-line]:visible td.cut").first.click()
         page.locator("#r5 > details > summary").click()
         page.reload()

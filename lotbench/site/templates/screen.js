@@ -9,6 +9,13 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 // A game opens with its last guess in the sentence; the first step is to its first round.
 let watching = 0, fresh = false;
+// Behind the curtain is what comes after the last round that was seen; "Show all" and the end of the game open it.
+let seen = 0;
+const curtained = () => document.body.classList.contains("curtain");
+function curtain(closed) {
+  document.body.classList.toggle("curtain", closed);
+  for (const button of all("[data-all]")) button.hidden = !closed;
+}
 // The rounds of each game of the page. Of a game that has ended, its last round stays.
 const games = (document.querySelector("[data-game]") ? all("[data-game]") : [document.body]).map((root) => all("[data-round]:not(form)", root));
 const marks = all("mark[data-of]"), tabs = all(".tab"), sides = all(".sides > section");
@@ -23,8 +30,15 @@ function turn(side) {
 function step(place, move = true, target = null, block = "nearest") {
   now = Math.max(0, Math.min(numbers.length - 1, place));
   const number = numbers[now];
-  const shown = games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= number) ?? leaps[0]);
-  for (const one of rounds) one.classList.toggle("now", shown.includes(one));
+  const leapsAt = (most) => games.filter((leaps) => leaps.length).map((leaps) => leaps.findLast((one) => Number(one.dataset.round) <= most) ?? leaps[0]);
+  const shown = leapsAt(number);
+  seen = Math.max(seen, now);
+  if (curtained() && seen === numbers.length - 1) curtain(false);
+  const edges = leapsAt(numbers[seen]);
+  for (const one of rounds) {
+    one.classList.toggle("now", shown.includes(one));
+    one.classList.toggle("edge", edges.includes(one));
+  }
   for (const link of all("[data-step]")) {
     if (shown.some((one) => one.id === link.hash.slice(1))) {
       link.setAttribute("aria-current", "step");
@@ -32,6 +46,7 @@ function step(place, move = true, target = null, block = "nearest") {
       strip.scrollLeft = link.offsetLeft - strip.offsetLeft - (strip.clientWidth - link.offsetWidth) / 2;
       strip.scrollTop = link.offsetTop - strip.offsetTop - strip.clientHeight / 2;
     } else link.removeAttribute("aria-current");
+    link.classList.toggle("edge", edges.some((one) => one.id === link.hash.slice(1)));
   }
   for (const mark of marks) {
     const leap = shown.find((one) => one.closest("[data-game]").id === mark.dataset.of);
@@ -91,14 +106,15 @@ document.addEventListener("click", (event) => {
 function stopPlayback() {
   clearInterval(watching);
   watching = 0;
-  document.body.classList.remove("watching");
   if (playback) [playback.textContent, playback.ariaLabel] = ["▶", "Watch"];
 }
 playback?.addEventListener("click", () => {
   if (watching) return stopPlayback();
-  document.body.classList.add("watching");
   // It goes on from the round that one is at, and begins anew at the end.
-  step(now === numbers.length - 1 ? 0 : now);
+  const from = now === numbers.length - 1 ? 0 : now;
+  if (!curtained()) seen = from;
+  curtain(true);
+  step(from);
   [playback.textContent, playback.ariaLabel] = ["❚❚", "Pause"];
   watching = setInterval(() => {
     step(now + 1);
@@ -112,7 +128,10 @@ document.addEventListener("keydown", (event) => {
     const left = shownRows().find((row) => row.closest(".left"));
     if (event.key === "ArrowDown") along(0);
     else if (event.key === "Enter") (left ?? shownRows()[0])?.click();
-    else if (event.key === "Escape") search.blur();
+    else if (event.key === "Escape") {
+      clearFields([search]);
+      search.blur();
+    }
     else return;
     event.preventDefault();
   }
@@ -120,6 +139,7 @@ document.addEventListener("keydown", (event) => {
   const moves = {ArrowRight: beside(1), ArrowLeft: beside(-1), Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
     stopPlayback();
+    if (event.key === "End") curtain(false);
     step(moves[event.key]);
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
@@ -140,6 +160,10 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   } else if (event.key === "Enter" && event.target.matches(".leap:has(> .fold)")) {
     opened(event.target, !event.target.querySelector(".fold").open);
+  } else if (event.key === "c" && pair && !pair.querySelector("a[data-key]")) {
+    // Which two of three are compared is for the reader to say.
+    pair.hidden = false;
+    pair.querySelector("a[href]")?.focus();
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
@@ -194,6 +218,13 @@ for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
     stopPlayback();
     step(beside(Number(button.dataset.by)));
+  });
+}
+for (const button of all("[data-all]")) {
+  button.addEventListener("click", () => {
+    stopPlayback();
+    curtain(false);
+    step(now);
   });
 }
 for (const link of all("[data-step]")) {
@@ -288,12 +319,18 @@ document.addEventListener("click", (event) => {
 });
 
 // What is shown of a page's tables, and in which order, stands in its address.
-const asked = new URLSearchParams(location.hash.slice(1));
+let asked = new URLSearchParams(location.hash.slice(1));
 const inAddress = (pairs) => history.replaceState(null, "", location.pathname + (pairs.some(([, value]) => value) ? "#" + new URLSearchParams(pairs.filter(([, value]) => value)) : ""));
 const restore = (field, name) => {
   field.value = asked.get(name) ?? "";
   if (field.selectedIndex < 0) field.value = "";
 };
+const noMatch = document.getElementById("nomatch");
+function clearFields(fields) {
+  for (const one of fields) one.value = "";
+  fields[0]?.dispatchEvent(new Event("input"));
+}
+noMatch?.querySelector("button").addEventListener("click", () => clearFields([search, ...all("[data-show], [data-filter]")]));
 const words = (field) => (field?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
 
 // The tables of the runs.
@@ -314,6 +351,7 @@ function show() {
     section.hidden = !left;
     count += left;
   }
+  noMatch.hidden = count > 0 || !total;
   document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
   for (const one of all("details.scroll")) one.open ||= words(search).length > 0;
   const chosenRuns = ticks.filter((one) => one.checked), names = chosenRuns.map((one) => one.dataset.tick);
@@ -321,7 +359,9 @@ function show() {
   if (pair) {
     const [text, ...links] = pair.children, pairs = [[0, 1], [0, 2], [1, 2]].filter(([, other]) => other < names.length);
     pair.hidden = !names.length;
-    text.textContent = names.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : names.length < 3 ? "2 runs chosen." : "3 runs chosen; a page compares two:";
+    text.textContent = ["No run is ticked. Tick two runs of one benchmark to compare them.", "1 run chosen. Tick a second run of the same benchmark.", "2 runs chosen.", "3 runs chosen; a page compares two:"][names.length];
+    if (names.length === 2) links[0].dataset.key = "c";
+    else delete links[0].dataset.key;
     links.forEach((link, at) => {
       link.hidden = !pairs[at];
       if (!pairs[at]) return link.removeAttribute("href");
@@ -346,21 +386,28 @@ function order(button, down) {
     body.append(...rows);
   }
 }
-for (const button of all("[data-sort]")) {
+function sortAsAsked() {
   const [on, name, way] = sorted.split("/");
-  if (on === board(button) && name === button.dataset.sort) order(button, way === "down");
+  const button = all("[data-sort]").find((one) => on === board(one) && name === one.dataset.sort);
+  if (button) order(button, way === "down");
+}
+sortAsAsked();
+for (const button of all("[data-sort]")) {
   button.addEventListener("click", () => {
     const before = button.closest("th").ariaSort;
     order(button, before ? before !== "descending" : !["model", "place", "sample", "rounds"].includes(button.dataset.sort));
     (document.getElementById("count") ? filter : show)();
   });
 }
-if (document.getElementById("shown")) {
+function showAsAsked() {
   restore(search, "search");
   for (const one of choices) restore(one, one.dataset.show);
   for (const one of ticks) one.checked = (asked.get("runs") ?? "").split("/").includes(one.dataset.tick);
-  for (const one of [search, ...choices, ...ticks]) one.addEventListener("input", show);
   show();
+}
+if (document.getElementById("shown")) {
+  for (const one of [search, ...choices, ...ticks]) one.addEventListener("input", show);
+  showAsAsked();
 }
 
 // Filters of the episodes of a run, or of two.
@@ -371,6 +418,7 @@ function filter() {
     row.hidden = filters.some((one) => one.value && !row.dataset[one.dataset.filter].split(" ").includes(one.value)) || !words(search).every((word) => text.includes(word));
   }
   const count = lines.filter((row) => !row.hidden).length;
+  noMatch.hidden = count > 0 || !lines.length;
   document.getElementById("count").textContent = `${count} of ${lines.length} shown`;
   for (const bar of all("[data-bar]")) bar.ariaPressed = filters.some((one) => bar.dataset.bar === `${one.dataset.filter} ${one.value}`);
   inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value]), ["sort", sorted]]);
@@ -393,36 +441,56 @@ for (const bar of all("[data-bar]")) {
     event.stopPropagation();
   });
 }
-if (document.getElementById("count")) {
+function filterAsAsked() {
   restore(search, "search");
   for (const one of filters) restore(one, one.dataset.filter);
-  for (const one of [search, ...filters]) one.addEventListener("input", filter);
   filter();
 }
+if (document.getElementById("count")) {
+  for (const one of [search, ...filters]) one.addEventListener("input", filter);
+  filterAsAsked();
+}
+// Another address of the same page, as from a bookmark.
+addEventListener("hashchange", () => {
+  const again = document.getElementById("count") ? filterAsAsked : document.getElementById("shown") ? showAsAsked : null;
+  if (!again || document.getElementById(location.hash.slice(1))) return;
+  asked = new URLSearchParams(location.hash.slice(1));
+  sorted = asked.get("sort") ?? sorted;
+  sortAsAsked();
+  again();
+});
 
 // From a list that is searched, filtered or sorted, the next page is that of its next row: the rows stand in the query.
 const pageName = (address) => address.split(/[?#]/)[0].split("/").pop().replace(/\.html$/, "");
+// What its rows ask, by the folder of their pages: the address would be too long with it.
+const asksAt = (place) => `asks ${place.pathname.replace(/[^/]*$/, "")}`;
 function carry(event) {
   const link = event.target.closest?.("a[data-row]"), state = new URLSearchParams(location.hash.slice(1));
   if (!link || !document.getElementById("count")) return;
   if (!state.size) return void (link.search = "");
-  const names = shownRows().map((row) => pageName(row.getAttribute("href"))), at = names.indexOf(pageName(link.getAttribute("href")));
+  const rows = shownRows(), names = rows.map((row) => pageName(row.getAttribute("href"))), at = names.indexOf(pageName(link.getAttribute("href")));
   // A server takes an address of some 8,000 characters; of a longer list the nearest rows are named.
   const side = Math.floor(2500 / (Math.max(...names.map((name) => name.length)) + 1));
-  state.set("in", names.slice(Math.max(0, at - side), at + side + 1).join("*"));
+  const near = [Math.max(0, at - side), at + side + 1];
+  state.set("in", names.slice(...near).join("*"));
+  const asks = rows.slice(...near).map((row) => row.closest("tr").querySelector(".asked")?.textContent ?? "");
+  try { kept[asksAt(link)] = JSON.stringify(Object.fromEntries(names.slice(...near).map((name, at) => [name, asks[at]]))); } catch { /* It is full: then samples have their names. */ }
   state.set("of", names.length);
   link.search = state;
 }
 for (const kind of ["pointerdown", "click"]) document.addEventListener(kind, carry, true);
 const listState = new URLSearchParams(location.search), listed = (listState.get("in") ?? "").split("*"), here = listed.indexOf(pageName(location.pathname));
 if (here >= 0) {
+  const asks = JSON.parse(kept[asksAt(location)] ?? "{}");
+  // A list that was searched or sorted has an order of its own.
+  for (const one of all("[data-order]")) one.hidden = true;
   for (const [kind, by, word] of [["prev", -1, "Previous"], ["next", 1, "Next"]]) {
     const link = document.querySelector(`.neighbours a[rel=${kind}]`), name = listed[here + by];
     if (!link) continue;
     link.parentElement.hidden = !name;
     if (!name) link.removeAttribute("href");
     else {
-      if (pageName(link.getAttribute("href") ?? "") !== name) link.querySelector(".what").textContent = `${word}: ${decodeURIComponent(name).replace(/-1$/, "")}`;
+      if (pageName(link.getAttribute("href") ?? "") !== name) link.querySelector(".what").textContent = `${word}: ${asks[name] || decodeURIComponent(name).replace(/-1$/, "")}`;
       link.href = `${name}.html${location.search}`;
     }
   }
