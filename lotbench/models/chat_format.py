@@ -327,10 +327,12 @@ def _dumped(value: object) -> str:
 
 
 def keyless(text: str, *secrets: str) -> str:
-    """Return a text of a reply with `***` in place of each API key of LEAST_KEY characters or more; shorter ones may be words."""
-    for secret in secrets:
-        text = text.replace(secret, "***") if len(secret) >= LEAST_KEY else text
-    return text
+    """Return a text of a reply with `***` in place of each API key of LEAST_KEY characters or more; shorter ones may be words.
+
+    What `masked` leaves out of a very long text stays.
+    """
+    keys = [secret for secret in secrets if len(secret) >= LEAST_KEY]
+    return masked(text, *keys) + text[MAX_CHARACTERS:] if keys else text
 
 
 def masked(text: str, *secrets: str) -> str:

@@ -131,9 +131,11 @@ async def test_a_body_without_end_is_given_up() -> None:
     assert sent < 100_000_000
 
 
-async def test_a_key_that_an_answer_repeats_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("key", ["sk-open-sesame-123456", r"sk\u002dopen\u002dsesame-123456"])
+async def test_a_key_that_an_answer_repeats_is_not_kept(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with escapes, which are gone once the answer's JSON is read."""
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-open-sesame-123456")
-    told = "Your header: Bearer sk-open-sesame-123456"
+    told = f"Your header: Bearer {key}"
     body = completion("{}") | {
         "choices": [{"message": {"content": told, "reasoning": told, "refusal": told}}]
     }

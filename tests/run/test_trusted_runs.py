@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lotbench import evaluate
+from lotbench import evaluate, load_run
+from lotbench.benchmarks.lotbench.judge_quality import _others
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.calls.journal import Totals
 from lotbench.config.experiment import Config, Experiment, Limits
@@ -24,6 +25,8 @@ from lotbench.run.results import _case, _unread, entry
 from lotbench.storage import adapter_texts, datasets
 from lotbench.storage.run_folder import Folder, read_json
 from tests.fakes import RuleModel
+from tests.recorded import FOLDER
+from tests.recorded import recorded as recorded_run
 from tests.rules import game_rule
 
 GAMES = datasets.samples(datasets.data_folder("", "lotbench"), Item)
@@ -89,6 +92,13 @@ def test_a_text_longer_than_asked_for_is_counted_beside_what_cannot_be_read() ->
     values = [{"status": "ok", "over_length": True}, {"status": "ok"}, {"status": "refused"}]
     steps = [{"role": "candidate", "value": value} for value in values]
     assert _unread([SimpleNamespace(steps=steps)]) == {"candidate": (1, 2, 3)}  # type: ignore[list-item]
+
+
+def test_a_judge_that_decided_in_another_s_place_must_be_checked() -> None:
+    """The confirmations of a checked judge were cut off, a third judge gave them, and the run was trusted."""
+    traces = load_run(FOLDER / recorded_run("lotbench")).traces
+    assert _others(traces, (0, 1)) == []
+    assert _others(traces, (0,)) == [1]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Error rates measured on the judge set are shown beside the score. Only people's 
 correct it. `report.trust` decides whether judge and oracle are good enough.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.chance import chains_sd, chance_line
-from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.games import Opinion, game
 from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_judges
@@ -21,8 +22,8 @@ from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place,
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.markdown import interval
-from lotbench.report.trust import Check, Rates
-from lotbench.types import Metric
+from lotbench.report.trust import MOST_UNANSWERED, Check, Rates
+from lotbench.types import Metric, Trace
 
 Record = Mapping[str, Any]
 LABEL_ERRORS = (0.01, 0.02)
@@ -48,6 +49,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     digest = played(context.traces) if fields else ""
     own = next((entry for entry in fields if entry.get("played") == digest), None)
     judge = _check(context, "judge", indexes, decides)
+    if others_decided := _others(context.traces, indexes):
+        judge = Check("judge", judge_standing.who(context, "judge", others_decided), None)
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, own))
     if decides is None:
@@ -65,6 +68,19 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         line,
         sentence,
     )
+
+
+def _others(traces: Sequence[Trace], indexes: Sequence[int]) -> list[int]:
+    """Return the other judges that decided instead of these, whose replies could not be read; none if they are within the bounds."""
+    judges = Counter(opinion.judge for trace in traces for opinion in _opinions(trace))
+    others = sorted(judges.keys() - set(indexes))
+    return others if sum(judges[index] for index in others) > MOST_UNANSWERED * judges.total() else []
+
+
+def _opinions(trace: Trace) -> list[Opinion]:
+    rounds = game(trace).rounds
+    every = (opinion for each in rounds for opinion in each.opinions)
+    return [opinion for opinion in every if opinion.how == "judge" and opinion.accepted is not None]
 
 
 def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Record | None) -> Check:

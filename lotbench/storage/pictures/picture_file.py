@@ -19,7 +19,7 @@ MAX_PIXELS = 50_000_000
 """The maximum number of pixels; a larger picture is refused as a decompression bomb."""
 MAX_SCANNED = 20 * MAX_PIXELS
 """The maximum number of pixels in all scans of a JPEG; it has ten or so."""
-MAX_BYTES = 100_000_000
+MAX_BYTES = 32_000_000
 """The maximum size of a picture file; a larger file is refused unread."""
 PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
 """The chunks of a PNG file that determine the picture; others hold texts, times, profiles or further pictures."""
