@@ -30,7 +30,7 @@ from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import MAX_CHARACTERS, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 ALONE = 3
-"""The maximum number of failed calls of a kind that go alone under a limit."""
+"""The number of failed calls of a kind that go alone under a limit; then so many go at once until one has replied."""
 
 
 @dataclass(slots=True)
@@ -100,6 +100,9 @@ class Caller:
     _input_factor: dict[str, float] = field(default_factory=dict)
     """The largest ratio of counted to estimated input tokens of each model, at least 1: pictures may count many times as much."""
     _first: dict[tuple[str, str], asyncio.Lock] = field(default_factory=partial(defaultdict, asyncio.Lock))
+    _few: dict[tuple[str, str], asyncio.Semaphore] = field(
+        default_factory=partial(defaultdict, partial(asyncio.Semaphore, ALONE))
+    )
     _failed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """The calls of each kind that went alone and failed."""
 
@@ -202,13 +205,16 @@ class Caller:
                 return await self._pay(request, role_model, entry)
         if self.budget.limited and not role_model.outside and kind not in self._longest:
             async with self._first[kind]:
-                # If a server answers nothing, not all calls need to fail one after the other.
                 if kind not in self._longest and self._failed[kind] < ALONE:
                     try:
                         return await self._pay(request, role_model, entry)
                     except CallFailed:
                         self._failed[kind] += 1
                         raise
+            # If a server answers nothing, not all calls need to fail one after the other: a few go at once.
+            async with self._few[kind]:
+                if kind not in self._longest:
+                    return await self._pay(request, role_model, entry)
         return await self._pay(request, role_model, entry)
 
     async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:

@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from lotbench.config.experiment import differences
+from lotbench.config.model_names import base_model
 from lotbench.errors import UsageError, shape_errors
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
@@ -199,6 +200,16 @@ def differing(entry: Entry, other: Entry) -> list[str]:
         # A second judge that was never needed has no id, so a subset of the other's ids is no difference.
         if not (ours <= other_ids or other_ids <= ours):
             lines.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(other_ids))}")
+    for role in sorted(
+        entry.ids.keys() & other.ids.keys() & {name.removeprefix("roles.") for name in may_differ}
+    ):
+        # A panel's models sit out in turn, but each must be the same model in both runs.
+        first, second = ({base_model(each): each for each in run.ids[role]} for run in (entry, other))
+        lines += [
+            f"{role}: {first[base]} and {second[base]}"
+            for base in sorted(first.keys() & second.keys())
+            if first[base] != second[base]
+        ]
     return lines
 
 

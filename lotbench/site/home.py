@@ -196,12 +196,11 @@ def _weight(table: Board | Group) -> tuple[bool, int]:
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
     """Return, by the name of each model with a value in two or more tables, its first row in each table (None if absent).
 
-    Groups with another metric than that of their table's first group are left out.
+    Only the first group of a table counts: the others were measured otherwise.
     """
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(tables):
-        rows = [row for group in table.groups if group.metric == table.groups[0].metric for row in group.rows]
-        for row in reversed(rows):
+        for row in reversed(table.groups[0].rows):
             if row.value is not None:
                 best.setdefault(row.model, [None] * len(tables))[at] = row
     return {model: rows for model, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}

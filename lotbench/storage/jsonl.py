@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from zlib import crc32
 
 import orjson
@@ -28,6 +28,7 @@ from lotbench.regular_file import regular
 
 T = TypeVar("T")
 CRC, END = b',"crc":"', b'"}\n'
+LONGEST_LINE = 100_000_000
 SEAL = len(CRC) + 8 + len(END)
 
 
@@ -166,7 +167,7 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
     messages: list[str] = [] if faults is None else faults
     try:
         with open(path, "rb", opener=regular) as file:
-            lines = (line for chunk in file for line in chunk.splitlines())
+            lines = (line for chunk in _chunks(path, file) for line in chunk.splitlines())
             for number, text in enumerate(lines, 1):
                 if text.strip() and (result := _row(path, number, text, read, messages)):
                     yield number, result[0]
@@ -174,6 +175,14 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
         raise DataError([f"{path}: {error.strerror}"]) from None
     if faults is None and messages:
         raise DataError(messages)
+
+
+def _chunks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file with their ends; raises DataError if one has more than LONGEST_LINE bytes."""
+    while chunk := file.readline(LONGEST_LINE):
+        if len(chunk) == LONGEST_LINE:
+            raise DataError([f"{path}: a line has more than {LONGEST_LINE:,} bytes"])
+        yield chunk
 
 
 def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

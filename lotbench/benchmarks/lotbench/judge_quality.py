@@ -26,6 +26,8 @@ from lotbench.report.trust import MOST_UNANSWERED, Check, Rates
 from lotbench.types import Metric, Trace
 
 Record = Mapping[str, Any]
+LEAST_LABELS = 30
+"""The minimum number of guesses that people call right, or wrong, for a rate that counts for trust."""
 LABEL_ERRORS = (0.01, 0.02)
 """The shares of wrong labels for which the corrected score is also given; our two labellers differ on 4.1 % of
 the rows of daeso.jsonl."""
@@ -91,20 +93,23 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
 def _in_the_field(rates: Rates, own: Record) -> Rates:
     """Return the judge's rates with FPR and FNR from the labels of this run, as far as these labels give them.
 
-    Kappa stays that of the judge set, if it has one.
+    Kappa stays that of the judge set, if it has one. Fewer than LEAST_LABELS labels of a kind give no rate.
     """
     field = _field(own)
+    right = sum(stratum.true for stratum in field.strata)
+    wrong = sum(stratum.labelled for stratum in field.strata) - right
     # The FNR is NaN if no guess was labelled right.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
-    fnr = None if own.get("lone") else fnr
+    fpr = None if wrong < LEAST_LABELS else fpr
+    fnr = None if right < LEAST_LABELS or own.get("lone") else fnr
     return replace(
         rates,
         fpr=rates.fpr if fpr is None else fpr,
         fnr=rates.fnr if fnr is None else fnr,
         kappa=kappa if rates.kappa is None else rates.kappa,
-        negatives=rates.negatives + sum(stratum.labelled - stratum.true for stratum in field.strata),
-        positives=rates.positives + sum(stratum.true for stratum in field.strata),
-        where="in the field",
+        negatives=rates.negatives + wrong,
+        positives=rates.positives + right,
+        where=rates.where if fpr is None or fnr is None else "in the field",
     )
 
 

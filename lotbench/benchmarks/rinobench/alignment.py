@@ -34,7 +34,10 @@ def _whole(value: object) -> object:
 class Steps(Form):
     """The judge's reply with the evaluation steps."""
 
-    steps: Annotated[list[Annotated[str, prose(300)]], Field(min_length=1, json_schema_extra={"maxItems": 8})]
+    steps: Annotated[
+        list[Annotated[str, prose(300)]],
+        Field(min_length=1, max_length=100, json_schema_extra={"maxItems": 8}),
+    ]
 
 
 class Aligned(Form):
