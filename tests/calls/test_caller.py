@@ -22,6 +22,13 @@ SCHEMA = {"type": "object", "properties": {"chain": {"type": "string"}}, "requir
 GOOD = Reply('{"chain": "a -> b"}', "judge-2026", usage=Usage(100, 0, 10))
 
 
+def of_length(tokens: int) -> Reply:
+    return Reply("{}", "m", usage=Usage(0, 0, tokens))
+
+
+SHORT, LONG = of_length(30), of_length(4000)
+
+
 class Model:
     """Says its replies in order and keeps what it was asked; an exception among them is raised."""
 
@@ -80,6 +87,12 @@ def room(tmp_path: Path) -> Iterator[Any]:
     yield build
     for one in made:
         one.journal._file.close()
+
+
+async def at_once(place: Room, many: int) -> list[Any]:
+    """What comes of so many calls that are made side by side."""
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(many))
+    return await asyncio.gather(*asked, return_exceptions=True)
 
 
 async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
@@ -152,41 +165,35 @@ async def test_a_call_that_waited_for_its_rate_beyond_the_time_limit_is_not_made
 
 async def test_the_first_reply_says_what_the_next_may_take(room: Any) -> None:
     """300 tokens were believed in for twenty replies of 4,000, and a limit of 10,000 was overspent by 2,000."""
-    place = room(Model(Reply("{}", "m", usage=Usage(0, 0, 4000))), limits=Limits(token_limit=10_000))
+    place = room(Model(LONG), limits=Limits(token_limit=10_000))
     with pytest.raises(LimitReached):
         for draw in range(5):
             await place.desk.ask(run_episodes(), asking(draw=draw))
     assert (place.budget.tokens, place.budget.overspent) == (8000, "")
 
 
-async def test_calls_in_flight_wait_for_the_first_of_their_kind(room: Any) -> None:
-    """Under a limit; sixty-four of 4,000 tokens were in flight before the first told its length."""
-    model = Model(Reply("{}", "m", usage=Usage(0, 0, 4000)), latency=0.01)
+@pytest.mark.parametrize(
+    ("name", "replies", "made"),
+    [
+        # Sixty-four of 4,000 tokens were in flight before the first told its length.
+        ("judge-0", [LONG], (2, 8000)),
+        # A 400 came first, and $6.07 of a limit of $1.50 were spent.
+        ("judge-0", [CallFailed("400"), LONG], (3, 8000)),
+        # A request that is refused says nothing of the length of replies.
+        ("judge-0", [Reply("", "", "content_filter"), LONG], (3, 8000)),
+        # A Python object is not told `max_tokens`: after two short replies 485,000 tokens were spent of 100,000.
+        ("python:mine", [SHORT, SHORT, of_length(8000)], (3, 8060)),
+    ],
+)
+async def test_calls_under_a_limit_wait_for_the_first_that_tells_its_length_and_those_of_an_object_go_one_by_one(
+    room: Any, name: str, replies: list[Any], made: tuple[int, int]
+) -> None:
+    model = Model(*replies, latency=0.01)
     place = room(model, limits=Limits(token_limit=10_000))
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
-    done = await asyncio.gather(*asked, return_exceptions=True)
-    assert sum(isinstance(one, LimitReached) for one in done) == 62
-    assert (len(model.asked), place.budget.tokens) == (2, 8000)
-
-
-async def test_a_first_call_that_fails_does_not_send_the_others_at_once(room: Any) -> None:
-    """A 400 came first, and $6.07 of a limit of $1.50 were spent."""
-    model = Model(CallFailed("400"), Reply("{}", "m", usage=Usage(0, 0, 4000)), latency=0.01)
-    place = room(model, limits=Limits(token_limit=10_000))
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
-    await asyncio.gather(*asked, return_exceptions=True)
-    assert (len(model.asked), place.budget.tokens) == (3, 8000)
-
-
-async def test_calls_of_a_python_object_go_one_by_one_under_a_limit(room: Any) -> None:
-    """It is not told `max_tokens`: after two short replies 485,000 tokens were spent of 100,000."""
-    short, long = (Reply("{}", "m", usage=Usage(0, 0, length)) for length in (30, 8000))
-    model = Model(short, short, long, latency=0.01)
-    place = room(model, limits=Limits(token_limit=10_000))
-    place.desk.role_models["judge"][0].name = "python:mine"
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(20))
-    await asyncio.gather(*asked, return_exceptions=True)
-    assert (len(model.asked), place.budget.tokens) == (3, 8060)
+    place.desk.role_models["judge"][0].name = name
+    done = await at_once(place, 64)
+    assert (len(model.asked), place.budget.tokens) == made
+    assert sum(isinstance(one, LimitReached) for one in done) == 64 - made[0]
 
 
 async def test_a_reply_of_an_earlier_session_is_remembered_by_its_model(room: Any) -> None:
@@ -196,15 +203,6 @@ async def test_a_reply_of_an_earlier_session_is_remembered_by_its_model(room: An
     assert heard == []
     await room(model).desk.ask(run_episodes(), asking())
     assert heard == [GOOD] and len(model.asked) == 1
-
-
-async def test_a_refused_request_says_nothing_of_the_length_of_replies(room: Any) -> None:
-    refused, long = Reply("", "", "content_filter"), Reply("{}", "m", usage=Usage(0, 0, 4000))
-    model = Model(refused, long, latency=0.01)
-    place = room(model, limits=Limits(token_limit=10_000))
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
-    await asyncio.gather(*asked, return_exceptions=True)
-    assert (len(model.asked), place.budget.tokens) == (3, 8000)
 
 
 async def test_a_count_beyond_the_length_of_a_reply_does_not_hold_up_the_next_calls(room: Any) -> None:
@@ -219,8 +217,7 @@ async def test_calls_wait_for_what_those_in_flight_give_back(room: Any) -> None:
     short, long = (Reply("{}", "m", usage=Usage(5, 0, length)) for length in (30, 290))
     model = Model(short, long, latency=0.001)
     place = room(model, limits=Limits(token_limit=10_000))
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
-    done = await asyncio.gather(*asked, return_exceptions=True)
+    done = await at_once(place, 64)
     assert {type(one) for one in done if isinstance(one, Exception)} == {LimitReached}
     assert 9_400 < place.budget.tokens <= 10_000 and place.budget._held_tokens == 0
 
@@ -228,8 +225,7 @@ async def test_calls_wait_for_what_those_in_flight_give_back(room: Any) -> None:
 async def test_calls_of_a_kind_do_not_fail_one_after_the_other(room: Any) -> None:
     model = Model(CallFailed("500"), latency=0.1)
     place, began = room(model, limits=Limits(token_limit=1_000_000)), time.monotonic()
-    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(40))
-    assert {type(one) for one in await asyncio.gather(*asked, return_exceptions=True)} == {CallFailed}
+    assert {type(one) for one in await at_once(place, 40)} == {CallFailed}
     assert len(model.asked) == 40 and time.monotonic() - began < 2
 
 
@@ -270,9 +266,7 @@ async def test_calls_in_flight_are_set_aside(room: Any) -> None:
     model = Model(Reply(GOOD.text, "judge-2026", usage=Usage(100, 0, 300)), latency=0.01)
     place = room(model, limits=Limits(token_limit=1500))
 
-    done = await asyncio.gather(
-        *(place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(5)), return_exceptions=True
-    )
+    done = await at_once(place, 5)
 
     assert len(model.asked) == 3
     assert [type(one).__name__ for one in done].count("LimitReached") == 2

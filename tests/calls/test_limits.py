@@ -15,26 +15,6 @@ from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
 
-class Clock:
-    """A clock that only moves when it is told to, and the sleep that moves it."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.waits: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.now += seconds
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), max_size=30))
 def test_the_overspend_is_at_most_the_calls_that_cost_more_than_thought(calls: list[tuple[int, int]]) -> None:
     budget, excess = Budget(Limits(token_limit=200)), 0
@@ -49,24 +29,19 @@ def test_the_overspend_is_at_most_the_calls_that_cost_more_than_thought(calls: l
     assert budget._held_tokens == 0
 
 
-def rate_of(clock: Clock, monkeypatch: pytest.MonkeyPatch, per_minute: float) -> Bucket:
-    monkeypatch.setattr(limits.asyncio, "sleep", clock.sleep)
-    return Bucket(per_minute, clock)
+async def test_an_idle_bucket_fills_up_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, waits = [1000.0], []
 
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
 
-def spend(bucket: Bucket, *amounts: float) -> None:
-    async def go() -> None:
-        for amount in amounts:
-            await bucket.take(amount, Budget(Limits()).patience)
-
-    asyncio.run(go())
-
-
-def test_an_idle_bucket_fills_up_and_no_further(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    bucket = rate_of(clock, monkeypatch, 60)
-    clock.now += 3600
-    spend(bucket, *[1] * 11)
-    assert len(clock.waits) == 1
+    monkeypatch.setattr(limits.asyncio, "sleep", sleep)
+    bucket = Bucket(60, lambda: now[0])
+    now[0] += 3600
+    for _ in range(11):
+        await bucket.take(1, Budget(Limits()).patience)
+    assert len(waits) == 1
 
 
 async def test_a_wait_for_a_rate_ends_with_the_time_limit() -> None:

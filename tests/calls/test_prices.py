@@ -57,9 +57,7 @@ def test_a_dated_id_and_an_effort_cost_what_the_model_costs(name: str, same: str
 def test_the_prices_of_named_models_are_those_that_their_makers_publish() -> None:
     assert price(parse("gpt-4o-mini")) == Price(0.15, 0.075, 0.6)
     assert price(parse("anthropic/claude-3-5-haiku")) == Price(0.8, 0.08, 4.0)
-
-
-def test_input_without_a_price_for_the_cache_costs_what_input_costs() -> None:
+    # Input without a price for the cache costs what input costs.
     tuned = price(parse("ft:gpt-4o-mini-2024-07-18:me::x"))
     assert tuned.cached == tuned.input == 0.3
 

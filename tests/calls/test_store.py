@@ -76,6 +76,7 @@ def test_an_entry_and_a_check_depend_on_the_address_of_the_environment(
 
     assert store.get(REQUEST, REPLY.model, address) == REPLY
     assert store.get(REQUEST, REPLY.model, other_address) is None
+    assert address == url and (not url or store.get(REQUEST, REPLY.model) is None)
     assert check is not None and check != other_check
     assert asked(url) == (address, check)
 
@@ -85,14 +86,6 @@ def test_an_entry_depends_on_the_model_that_answered_and_not_on_its_name(store: 
 
     assert store.get(REQUEST, "judge-2027") is None
     assert store.get(replace(REQUEST, model="judge"), "judge-2026") == REPLY
-
-
-def test_an_entry_depends_on_the_address_where_that_says_who_answered(store: Store) -> None:
-    store.put(REQUEST, REPLY, "http://127.0.0.1:1/v1")
-
-    assert store.get(REQUEST, "judge-2026", "http://127.0.0.1:1/v1") == REPLY
-    assert store.get(REQUEST, "judge-2026", "http://127.0.0.1:2/v1") is None
-    assert store.get(REQUEST, "judge-2026") is None
 
 
 def test_a_fresh_store_gives_nothing_and_keeps_what_comes(store: Store) -> None:

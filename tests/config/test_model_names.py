@@ -107,35 +107,26 @@ def test_an_unknown_provider_is_an_error_that_lists_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a\x1b[2Jb", "a\x9bb@http://h/v1", "file:\udcff", "hf:a\u202eb", "human:a\nb"]
+    ("name", "told"),
+    [
+        *((name, None) for name in ("", " ", "openai/", "hf:", "hf:+adapter", "file:", "python:", "/m")),
+        *(
+            (name, "control characters")
+            for name in ("a\x1b[2Jb", "a\x9bb@http://h/v1", "file:\udcff", "hf:a\u202eb", "human:a\nb")
+        ),
+        *((f"m@http://{url}/v1", "address") for url in (":8000", "h:port", "h:70000", "[::1")),
+        *(
+            (f"m@http://{url}", "LOTBENCH_API_KEY")
+            for url in ("me:sk-secret@h/v1", "sk-secret@h/v1", "h/v1?key=sk-secret")
+        ),
+    ],
 )
-def test_a_name_steers_no_terminal(name: str) -> None:
-    with pytest.raises(UsageError, match="control characters") as caught:
+def test_a_name_that_is_none_is_refused_steers_no_terminal_and_repeats_no_key(
+    name: str, told: str | None
+) -> None:
+    with pytest.raises(UsageError, match=told) as caught:
         parse(name)
-    assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("name", ["", " ", "openai/", "hf:", "hf:+adapter", "file:", "python:", "/m"])
-def test_a_name_without_a_name_is_an_error(name: str) -> None:
-    with pytest.raises(UsageError):
-        parse(name)
-
-
-@pytest.mark.parametrize(
-    "url", ["http://:8000/v1", "http://h:port/v1", "http://h:70000/v1", "http://[::1/v1"]
-)
-def test_an_address_without_host_or_port_is_an_error_before_any_call(url: str) -> None:
-    with pytest.raises(UsageError, match="address"):
-        parse(f"m@{url}")
-
-
-@pytest.mark.parametrize(
-    "url", ["http://me:sk-secret@h/v1", "http://sk-secret@h/v1", "http://h/v1?key=sk-secret"]
-)
-def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(UsageError, match="LOTBENCH_API_KEY") as caught:
-        parse(f"m@{url}")
-    assert "sk-secret" not in str(caught.value)
+    assert str(caught.value).isprintable() and "sk-secret" not in str(caught.value)
 
 
 @given(st.text(string.ascii_letters + string.digits + "@:/+.-# \n中é", max_size=30))

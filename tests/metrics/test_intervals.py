@@ -18,6 +18,14 @@ def clusters(values: list[float]) -> Floats:
     return np.array([[value, 1] for value in values], dtype=float)
 
 
+def seen(sums: Floats) -> Floats:
+    """The mean of what was seen, which does not exist where all that was drawn is empty."""
+    return np.asarray(sums[..., 0] / np.where(sums[..., 1], sums[..., 1], np.nan))
+
+
+ONE_EMPTY = np.array([[0.5, 1.0], [0.0, 0.0]])
+
+
 def test_one_seed_gives_one_interval() -> None:
     data = clusters([(7 * at) ** 2 % 97 / 97 for at in range(30)])
     assert bootstrap(data, mean, seed=3) == bootstrap(data, mean, seed=3)
@@ -66,10 +74,7 @@ def test_a_bounded_interval_is_wilsons_at_the_samples_it_is_worth() -> None:
 
 def test_a_bounded_interval_of_a_statistic_that_rests_on_one_cluster_is_open() -> None:
     assert bounded(clusters([0.5]), mean) == (None, None)
-    assert bounded(
-        np.array([[0.5, 1.0], [0.0, 0.0]]),
-        lambda sums: sums[..., 0] / np.where(sums[..., 1], sums[..., 1], np.nan),
-    ) == (None, None)
+    assert bounded(ONE_EMPTY, seen) == (None, None)
     assert bounded(clusters([3.0]), mean, (3.0, 3.0)) == (3.0, 3.0)
 
 
@@ -82,21 +87,11 @@ def test_students_interval_is_that_of_a_mean_and_stays_on_the_scale() -> None:
         assert studentised(data, mean) == (None, None)
 
 
-def test_one_cluster_and_no_spread_have_no_interval_by_drawing() -> None:
-    assert bootstrap(clusters([0.5, 0.5, 0.5]), mean, seed=0) == (None, None)
-    assert bootstrap(clusters([0.5]), mean, seed=0) == (None, None)
-    assert bootstrap(np.zeros((0, 2)), mean, seed=0) == (None, None)
-
-
-def test_draws_without_a_value_open_the_interval() -> None:
-    # The mean of what was seen does not exist in the quarter of draws that takes the empty cluster twice.
-    data = np.array([[0.5, 1.0], [0.0, 0.0]])
-
-    def seen(sums: Floats) -> Floats:
-        missing = np.full(len(sums), np.nan)
-        return np.asarray(np.divide(sums[..., 0], sums[..., 1], out=missing, where=sums[..., 1] > 0))
-
-    assert bootstrap(data, seen, seed=0) == (None, None)
+def test_one_cluster_no_spread_and_draws_without_a_value_have_no_interval_by_drawing() -> None:
+    for data in (clusters([0.5, 0.5, 0.5]), clusters([0.5]), np.zeros((0, 2))):
+        assert bootstrap(data, mean, seed=0) == (None, None)
+    # A quarter of the draws takes the empty cluster twice.
+    assert bootstrap(ONE_EMPTY, seen, seed=0) == (None, None)
 
 
 @pytest.mark.parametrize("n", [4, 6])

@@ -24,12 +24,10 @@ def scores(order: list[int]) -> list[float]:
 
 
 @pytest.mark.parametrize(("gain", "order"), FIXTURES)
-def test_ndcg_is_scikit_learns(gain: list[float], order: list[int]) -> None:
+def test_ndcg_is_scikit_learns_and_exponential_gain_its_own_on_2_to_the_relevance(
+    gain: list[float], order: list[int]
+) -> None:
     assert ranking.ndcg(order, gain) == pytest.approx(ndcg_score([gain], [scores(order)]))
-
-
-@pytest.mark.parametrize(("gain", "order"), FIXTURES)
-def test_exponential_gain_is_scikit_learns_on_2_to_the_relevance(gain: list[float], order: list[int]) -> None:
     small = [value / 20 for value in gain]
     made = ranking.gains(small, "exponential")
     assert made == pytest.approx([2**value - 1 for value in small])

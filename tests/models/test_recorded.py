@@ -29,12 +29,10 @@ async def test_a_recorded_candidate_plays_the_same_game_again(tmp_path: Path, fi
         asked = server.log()["by_model"]
 
     assert outcomes(again) == outcomes(run)
-    assert [step["status"] for step in steps(again, "respond")] == [
-        step["status"] for step in steps(run, "respond")
-    ]
-    assert [step["guess"] for step in steps(again, "respond")] == [
-        step["guess"] for step in steps(run, "respond")
-    ]
+    first, second = (
+        [(step["status"], step["guess"]) for step in steps(one, "respond")] for one in (run, again)
+    )
+    assert second == first
     assert asked["candidate"] == run.summary["usage"]["by_role"]["candidate"]["calls"]
 
 

@@ -197,7 +197,7 @@ def static(prompt: Prompt) -> str:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_changes_stands_in_the_last_message(language: str) -> None:
+def test_what_changes_stands_in_the_last_message_and_a_form_that_is_wanted_is_shown(language: str) -> None:
     for name, prompt in SHIPPED.prompts[language].items():
         if name not in PARTS:
             assert set(re.findall(r"\{\{(\w+)\}\}", static(prompt))) <= {
@@ -209,12 +209,6 @@ def test_what_changes_stands_in_the_last_message(language: str) -> None:
             }, name
             assert list(prompt.sections) == ["system", "user"], name
             assert prompt.sections["user"].endswith("OUTPUT:") or name in TALKS, name
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_prompt_that_wants_a_form_shows_it(language: str) -> None:
-    for name, prompt in SHIPPED.prompts[language].items():
-        if name not in PARTS:
             assert "JSON" in static(prompt), name
             assert "{{shape}}" in static(prompt) or name in TALKS, name
 

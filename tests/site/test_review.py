@@ -18,12 +18,11 @@ from lotbench.errors import DataError, UsageError
 from lotbench.site import serve
 from lotbench.site.review import Review, past
 from lotbench.site.review_page import Card, decision, sample_card, with_past
-from lotbench.site.runs import Gallery
 from lotbench.site.serve import application
 from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
 from tests.full_disk import full_disk
-
-TOKEN = "token-for-tests"
+from tests.site.test_view import TOKEN
+from tests.site.test_view import sent as post
 
 
 def item(**changed: Any) -> Item:
@@ -119,7 +118,7 @@ async def test_a_decision_is_appended_and_the_data_set_is_not_written(tmp_path: 
     async with client(tmp_path) as web:
         before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
         for sent in ({"card": 0, "decision": "accept"}, {"card": 1, "decision": "reject", "note": "太直白"}):
-            assert (await web.post(f"/{TOKEN}/decision", json=sent)).status == 200
+            await post(web, "decision", sent)
         assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
     assert [(line["sample"], line["decision"], line["by"], line["at"]) for line in written(tmp_path)] == [
         ("s1", "accept", "Ada", "noon"),
@@ -130,14 +129,10 @@ async def test_a_decision_is_appended_and_the_data_set_is_not_written(tmp_path: 
 async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_path: Path) -> None:
     async with client(tmp_path) as web:
         sent = {"card": 0, "decision": "edit", "changes": {"response": "No key in here"}}
-        answer = await web.post(f"/{TOKEN}/decision", json=sent)
-        assert answer.status == 400
-        assert "key_text" in (await answer.json())["error"]
+        assert "key_text" in (await post(web, "decision", sent, 400))["error"]
         assert written(tmp_path) == []
         sent = {"card": 0, "decision": "edit", "changes": {"caption": "A fish beside a clock."}}
-        answer = await web.post(f"/{TOKEN}/decision", json=sent)
-        assert answer.status == 200
-        assert "caption" in (await answer.json())["notes"][0]
+        assert "caption" in (await post(web, "decision", sent))["notes"][0]
     assert written(tmp_path)[0]["changes"] == {"caption": "A fish beside a clock."}
 
 
@@ -165,8 +160,7 @@ async def test_a_decision_on_a_full_disk_is_refused_and_can_be_made_later(tmp_pa
     async with client(tmp_path) as web:
         for status in (200, 400, 200):
             with full_disk(out.stat().st_size + 9) if status == 400 else nullcontext():
-                answer = await web.post(f"/{TOKEN}/decision", json={"card": 0, "decision": "accept"})
-            assert answer.status == status, await answer.text()
+                await post(web, "decision", {"card": 0, "decision": "accept"}, status)
     assert len(written(tmp_path)) == 2
 
 
@@ -223,21 +217,3 @@ def test_decisions_never_go_into_the_data_set(tmp_path: Path, capsys: pytest.Cap
     path = folder(tmp_path, EN)
     assert main(["data", "review", str(path), "--out", str(path / "review.jsonl")]) == 2
     assert "never written" in capsys.readouterr().err
-
-
-async def test_the_server_listens_on_the_loopback_alone(tmp_path: Path) -> None:
-    from aiohttp import ClientSession
-
-    told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    site = Gallery(tmp_path)
-    task = asyncio.create_task(serve.serve(site, 0, told.set_result))
-    address = await asyncio.wait_for(told, 5)
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
-    async with ClientSession() as session, session.get(address) as answer:
-        assert "no runs here yet" in await answer.text()
-    port = int(address.split(":")[2].split("/")[0])
-    with pytest.raises(UsageError, match=str(port)):
-        await serve.serve(site, port, lambda address: None)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task

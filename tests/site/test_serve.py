@@ -5,6 +5,7 @@ import contextlib
 import gc
 import logging
 import os
+import re
 import socket
 import struct
 import zlib
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
+from lotbench.errors import UsageError
 from lotbench.site import serve
 from lotbench.site.page import Served
 from lotbench.types import JSON
@@ -161,8 +163,10 @@ async def test_a_packed_message_is_not_unpacked(address: str, body: bytes) -> No
         assert (got.status, await got.json()) == (400, {"error": "not JSON"})
 
 
-async def test_a_port_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lotbench.errors import UsageError
-
-    with pytest.raises(UsageError, match="port 80808"):
-        await serve.serve(Pages(), 80808, lambda address: None)
+async def test_the_server_listens_on_the_loopback_alone_and_a_port_that_cannot_be_had_is_said(
+    address: str,
+) -> None:
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
+    for port in (urlsplit(address).port, 80808):
+        with pytest.raises(UsageError, match=str(port)):
+            await serve.serve(Pages(), port, lambda address: None)

@@ -143,7 +143,8 @@ async def test_no_path_leads_to_the_disk(played: Path, path: str) -> None:
 async def test_a_run_that_leads_out_of_the_folder_is_not_shown(played: Path, tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "linked").symlink_to(played / named(played, "ember"))
-    assert Gallery(tmp_path / "inside").names() == []
+    gallery = Gallery(tmp_path / "inside")
+    assert gallery.names() == [] and "no runs here yet" in gallery.get("index.html").body.decode()
 
 
 async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:

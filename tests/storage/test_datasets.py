@@ -143,12 +143,6 @@ def opened(sent: bytes) -> Any:
     return Pillow.open(io.BytesIO(sent))
 
 
-def stored(tmp_path: Path, content: bytes, name: str = "a.png") -> Path:
-    path = tmp_path / name
-    path.write_bytes(content)
-    return path
-
-
 def secrets() -> dict[str, bytes]:
     """Pictures that carry a word beside their pixels, each in another place."""
     text, exif = PngInfo(), Pillow.Exif()
@@ -176,7 +170,8 @@ def secrets() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("place", secrets())
 def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> None:
-    sent = encoded(stored(tmp_path, secrets()[place]), 1024)
+    (tmp_path / "a.png").write_bytes(secrets()[place])
+    sent = encoded(tmp_path / "a.png", 1024)
 
     assert b"sesame" not in sent
     found = opened(sent)
@@ -272,8 +267,8 @@ def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path:
         found = samples(folder, Row)
         return data_digest(folder, found, Pictures(folder, found, limit))
 
-    shown = {"a.png": png((40, 20))}
-    first = of(put(tmp_path / "1", {"id": "a", "image": "a.png", "text": "中"}, {"id": "b"}, pictures=shown))
+    shown, one, other = {"a.png": png((40, 20))}, {"id": "a", "image": "a.png", "text": "中"}, {"id": "b"}
+    first = of(put(tmp_path / "1", one, other, pictures=shown))
     same = put(
         tmp_path / "2",
         "",
@@ -284,15 +279,10 @@ def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path:
     assert of(same) == first
 
     changed = [
-        put(tmp_path / "3", {"id": "a", "image": "a.png", "text": "文"}, {"id": "b"}, pictures=shown),
-        put(tmp_path / "4", {"id": "b"}, {"id": "a", "image": "a.png", "text": "中"}, pictures=shown),
-        put(tmp_path / "5", {"id": "a", "image": "a.png", "text": "中"}, pictures=shown),
-        put(
-            tmp_path / "6",
-            {"id": "a", "image": "a.png", "text": "中"},
-            {"id": "b"},
-            pictures={"a.png": png((40, 20), "red")},
-        ),
+        put(tmp_path / "3", one | {"text": "文"}, other, pictures=shown),
+        put(tmp_path / "4", other, one, pictures=shown),
+        put(tmp_path / "5", one, pictures=shown),
+        put(tmp_path / "6", one, other, pictures={"a.png": png((40, 20), "red")}),
     ]
     assert len({first, *map(of, changed)}) == 5
     assert of(same, 32) != first

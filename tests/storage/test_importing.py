@@ -86,16 +86,11 @@ def test_a_row_cannot_name_a_file_elsewhere(stem: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"no picture", "the picture cannot be read"),
-        (bytes_of("JPEG")[:200], "the picture cannot be read"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "the picture cannot be read"),
-    ],
+    "content", [b"no picture", bytes_of("JPEG")[:200], b"<svg xmlns='http://www.w3.org/2000/svg'/>"]
 )
-def test_what_is_no_picture_is_skipped(content: bytes, reason: str, tmp_path: Path) -> None:
+def test_what_is_no_picture_is_skipped(content: bytes, tmp_path: Path) -> None:
     done = bring(go(tmp_path / "go", {"5651380.jpg": content}, en=[row(), asked()]), tmp_path / "made")
-    assert dict(done.skipped) == {reason: 1}
+    assert dict(done.skipped) == {"the picture cannot be read": 1}
 
 
 def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """Games of simulated worlds as the counts that S_c is made of, without a trace: fast enough for thousands of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,10 @@ import numpy as np
 from lotbench.benchmarks.lotbench.primary_metric import Record, of_counts
 from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report.leaderboard import Entry, Pair, board
-from tests.bench.truth.worlds import ROUNDS, Booleans, Errors, Floats, Player
+from tests.bench.truth.worlds import ROUNDS, Booleans, Floats, Player
 from tests.games import Rules
 
 RULES = Rules()
-RIGHT = Errors(0.0)
 
 
 def tallies(yes: Booleans) -> Floats:
@@ -75,6 +74,3 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-World = Mapping[str, str]

@@ -25,7 +25,6 @@ from tests.bench.truth.worlds import PLAYERS, ROUNDS, WORTH
 UNITS = (5, 8, 12, 24, 66)
 Rng: TypeAlias = np.random.Generator
 Measured: TypeAlias = Iterator[tuple[str, Metric, float]]
-GRID = np.random.default_rng(0)
 
 
 def games(n: int, rng: Rng) -> Measured:
