@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -26,6 +27,7 @@ from lotbench.types import FrozenModel
 
 Conditions: TypeAlias = Literal["weak", "random"]
 SECRETS = frozenset({"token", "hub_token", "push_to_hub_token", "use_auth_token", "auth_token", "api_key"})
+_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{8}|://[^/@\s]{1,200}@")
 
 
 class Instructions(FrozenModel):
@@ -228,11 +230,11 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 
 
 def _secrets(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    """Yield the dotted names of the fields of Hugging Face's libraries that hold a token."""
+    """Yield the dotted names of fields of Hugging Face's libraries that hold a token, and of values with one."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _secrets(value, f"{before}{name}.")
-        elif name in SECRETS and isinstance(value, str):
+        elif isinstance(value, str) and (name in SECRETS or _TOKEN.search(value)):
             yield before + name
 
 

@@ -4,8 +4,6 @@ The largest possible use of a call is reserved before the call and settled with 
 only if a server writes more tokens than it was asked for. All roles and all earlier sessions of the run count.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -4,8 +4,6 @@ A question that is answered in the journal costs nothing. A shared question is a
 flight): it is read from the store if any run has asked it before, and is copied into the journal.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import math

@@ -4,8 +4,6 @@ A run that hits the limit can neither call nor write its summary. Most systems s
 1,024 files, far below the hard limit.
 """
 
-from __future__ import annotations
-
 import resource
 from contextlib import suppress
 

@@ -5,8 +5,6 @@ An encoder is `minilm` (comes with the extra `embed`), the name or folder of a s
 product is a cosine. A run keeps the vectors of its answers in its folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Sequence

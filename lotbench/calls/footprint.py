@@ -4,8 +4,6 @@ Providers publish no such figures: these are ranges from a model of their hardwa
 Models that run here, or that the library does not know, have no estimate.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

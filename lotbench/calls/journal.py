@@ -5,8 +5,6 @@ last line is skipped by readers and cut by the next writer, which holds the lock
 not written, and a resumed run asks again. Asking for a key twice in one run is a bug and raises.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager

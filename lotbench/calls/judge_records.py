@@ -5,8 +5,6 @@ that changes in any of them counts as unchecked. Only the data set may differ: a
 counts for data sets on which the judge was not checked.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

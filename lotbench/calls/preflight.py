@@ -4,8 +4,6 @@ A wrong key then costs one call instead of a whole run, and the model's id is kn
 are counted and journaled like any other.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection
 from typing import Annotated, Any

@@ -4,8 +4,6 @@ An entry's file name is the digest of the request, the id of the model that answ
 may share an id. Entries are written atomically. A run copies entries into its own journal, so a run folder is complete.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import asdict

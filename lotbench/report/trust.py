@@ -11,8 +11,6 @@ A run is trusted, within its arm (`config/arm.py`), under four conditions:
 with a `Check` for each check of a judge or oracle.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -161,6 +159,7 @@ class Case:
         hand_picked: Whether the samples were chosen; see `run.plan.Plan`.
         seed: The seed of their draw.
         guessed: The number of samples whose right answers rest on likes that writers guessed.
+        uncovered: The metric that rests on verdicts of a judge which no check covers; "" if there is none.
         own: What is not lotbench's, by name, such as the folder of `samples`; empty texts for what is.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
@@ -184,6 +183,7 @@ class Case:
     hand_picked: bool = False
     seed: int = 0
     guessed: int = 0
+    uncovered: str = ""
     own: Mapping[str, str] = field(default_factory=dict)
     unanswered: int = 0
     covered: int | None = None
@@ -232,6 +232,10 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+    if case.uncovered:
+        notes.append(
+            f"No check of the judge covers {case.uncovered}: the report cannot say how far to trust that metric."
+        )
     if case.guessed:
         notes.append(
             f"The likes in {case.guessed} of the {case.samples} samples are guesses of their writers: nobody voted."

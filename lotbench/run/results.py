@@ -4,8 +4,6 @@ Scores are computed from the traces and costs from the journal, so any later ver
 folder, without calls.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -310,6 +308,7 @@ def _case(
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
         guessed=sum(getattr(sample, "guessed", False) for sample in plan.chosen),
+        uncovered=benchmark.validation.uncovered if benchmark.validation and "judge" in called else "",
         own=_own(plan, equal_repeats=primary_metric.equal_repeats),
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,

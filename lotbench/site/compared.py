@@ -1,7 +1,5 @@
 """The page that compares two runs: the result of `lotbench compare`, and all episodes, those of both runs first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

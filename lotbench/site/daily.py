@@ -4,8 +4,6 @@ The page judges guesses by the word lists of the samples. Lists, clues and answe
 a glance. A player who searches the page can find the answer, so the game measures nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import json

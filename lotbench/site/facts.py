@@ -5,8 +5,6 @@ true if all its words with content ask for facts that are true, and false if one
 said.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping, Sequence

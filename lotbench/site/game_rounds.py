@@ -3,8 +3,6 @@
 The functions are pure: they take a trace and the tokens that its calls used, and read no file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ get a place; if there are none, runs that lack only samples or a check of their 
 functions are pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

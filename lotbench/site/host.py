@@ -4,8 +4,6 @@ The lists have few guesses. On a guess that is neither there nor in the caption 
 decides. It answers questions that the facts of the easy samples decide (`facts`), and offers some of them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

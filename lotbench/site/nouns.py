@@ -4,8 +4,6 @@ They stand in `data/lotbench_easy/nouns.toml`. The name of a row has facts of `f
 they have to do with. The file also names the rows that miss a key text although its facts do not rule them out.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """How others did on a sample: the games of models and of other people under the same conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Each page contains one style sheet and one script. Its content security policy a
 pictures and connections of the same site, and nothing else. A page is the same from a server and from a disk.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any

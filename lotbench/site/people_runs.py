@@ -3,8 +3,6 @@
 A sample that was shown to a person is never played again under the same name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import random

@@ -4,8 +4,6 @@ A person plays a sample once: what was shown to them is never played again under
 browser gets nothing of it except what the player may know (`player_view`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import time

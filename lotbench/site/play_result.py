@@ -1,7 +1,5 @@
 """The result of a person's game, for a page and as a text to share; the text does not reveal the answer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """A person who plays, on a page or at a terminal: the state of their game, and their moves."""
 
-from __future__ import annotations
-
 import asyncio
 import datetime
 import json

@@ -4,8 +4,6 @@ The data set's folder is never written: decisions go to a file of their own. A p
 shown their earlier decisions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

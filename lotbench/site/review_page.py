@@ -4,8 +4,6 @@ The functions are pure: they make cards of samples, and decisions of messages. T
 and shows texts by textContent, so no text of a sample becomes markup.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

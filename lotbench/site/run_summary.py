@@ -4,8 +4,6 @@ The text of the traces is in memory, and a trace is parsed when a page shows it.
 a sample whose id cannot be part of an address is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

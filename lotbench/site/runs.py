@@ -5,8 +5,6 @@ holds a row and the text of the trace for each episode of a run, until its files
 5,000 games, and slow for longer ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ Replies are read from the journal. The journal has no messages, so they are rebu
 recorded replies. If that fails, the replies are shown without messages, with the reason.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import suppress

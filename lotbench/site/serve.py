@@ -5,8 +5,6 @@ request must name this machine as its host (another domain may point to it), and
 a page of this site. The path of a request is never a path on the disk: a site looks up what it knows by name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import ipaddress

@@ -5,8 +5,6 @@ key file, which has these names, is never opened here. The browser gets no lette
 numbers the responses in the person's order.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

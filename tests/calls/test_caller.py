@@ -179,6 +179,8 @@ async def test_the_first_reply_says_what_the_next_may_take(room: Any) -> None:
         ("judge-0", [LONG], (2, 8000)),
         # A 400 came first, and $6.07 of a limit of $1.50 were spent.
         ("judge-0", [CallFailed("400"), LONG], (3, 8000)),
+        # Three failures let three go at once, not the other sixty-one: $7.79 were spent of $1.20.
+        ("judge-0", [CallFailed("400")] * 3 + [of_length(8000)], (6, 24_000)),
         # A request that is refused says nothing of the length of replies.
         ("judge-0", [Reply("", "", "content_filter"), LONG], (3, 8000)),
         # A Python object is not told `max_tokens`: after two short replies 485,000 tokens were spent of 100,000.

@@ -442,6 +442,9 @@ async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: 
     own = {**judge_records.every()[0]["field"][0], "lone": alone.lone}
     rates = trust.Rates(0.0, 0.25, None, 0, 0)
     assert _in_the_field(rates, own).fnr == 0.25 and _in_the_field(rates, {**own, "lone": 0}).fnr == 0.0
+    # Two labels are no rate: a judge that failed its check was trusted by them.
+    few = [{**one, "labelled": 1, "true": int(one["accepted"])} for one in own["strata"]]
+    assert _in_the_field(trust.Rates(0.2, 0.463, None, 0, 0), {"strata": few}).fnr == 0.463
     second = tmp_path / "second.jsonl"
     second.write_bytes(file.read_bytes())
     found = labelled(file, second)

@@ -229,6 +229,7 @@ def test_the_wordings_of_a_language_are_told_apart() -> None:
         ('model = "m"\n', [], r"run\.toml: out: Field required"),
         ('model = "m"\nout = "o"\n', ["explore.beta=80"], "leave no condition"),
         ('model = "m"\nout = "o"\n', ["explore"], "expected key=value"),
+        ('model = "https://me:secret@hub/m"\nout = "o"\n', [], "model: a step writes its configuration down"),
         (
             'model = "m"\nout = "o"\n[tune.trainer.model_init_kwargs]\ntoken = "hf_x"\n',
             [],

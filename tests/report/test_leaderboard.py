@@ -109,6 +109,17 @@ def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> 
     ]
 
 
+def test_the_models_of_a_panel_sit_out_in_turn_but_stay_the_same() -> None:
+    """Two dates of one judge: identical ideas "beat" each other by 1.47."""
+    old, new, other = ({"judge": ids} for ids in (("j-2024-05-13", "k"), ("j-2024-11-20", "k"), ("k", "l")))
+    panel = replace(one("x", 0, 1).metric, may_differ=frozenset({"roles.judge"}))
+    first, second, third = (
+        replace(one("x", 0, 1, ids=ids), primary_metric=panel) for ids in (old, new, other)
+    )
+    assert differing(first, second) == ["judge: j-2024-05-13 and j-2024-11-20"]
+    assert differing(first, third) == []
+
+
 def test_an_id_that_is_another_runs_label_hides_no_run() -> None:
     names = {"a": "m1", "b": "m1", "c": "m1 (a)"}
     made = board([one(model, 0.1, 1, name=name) for name, model in names.items()])

@@ -247,6 +247,7 @@ def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
         "6 of the 108 replies of the candidate could not be read or broke a rule of the task.",
         "The settings are not the default ones (refusals = drop).",
     )
+    assert "covers alignment" in remarks(case(uncovered="alignment"))[0]
     assert remarks(case(guessed=40)) == (
         "The likes in 40 of the 108 samples are guesses of their writers: nobody voted.",
     )

@@ -200,4 +200,6 @@ CHECKED = Validation(
     ),
     rulings=rulings,
     deciding=lambda role, settings: {"grounded": "", "recalled": ""},
+    # Nobody has labelled how well two justifications agree, on a scale of 0 to 10.
+    uncovered="alignment",
 )

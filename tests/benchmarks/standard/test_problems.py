@@ -62,6 +62,17 @@ def test_votes_without_a_difference_are_not_apart_however_sure() -> None:
     assert [one.group for one in made(tied, kind="rank", factor=1)] == ["told"]
 
 
+def test_one_row_of_people_does_not_speak_for_all_writers() -> None:
+    guesses = liked("a", 90, 1, writer="claude", guessed=True) + liked(
+        "b", 90, 1, writer="claude", guessed=True
+    )
+    first = guesses[0].model_copy(
+        update={"id": "a-0", "text": "mine", "writer": "people", "guessed": False, "star": None}
+    )
+    found = {one.group: one for one in made([first, *guesses], kind="2t1")}["a"]
+    assert found.guessed and (found.writer, found.writers) == ("people", ("claude",))
+
+
 def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:
     rows = liked("silent", None, None) + liked("loud", 50, 1)
     found = made(rows, kind="2t1")
