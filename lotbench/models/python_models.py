@@ -29,7 +29,7 @@ from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UsageError, faults_of, install_hint
 from lotbench.models import chat_format
 from lotbench.models.person import in_daemon_thread
-from lotbench.types import Reply, Request, Sampling
+from lotbench.types import Reply, Request, Sampling, Usage
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 """Matches the names of environment variables that hold a key."""
@@ -132,7 +132,7 @@ class LangChainModel:
             )
         reply = chat_format.reply(message, time.monotonic() - started, {})
         if chat_format.broken(message):
-            discarded.get()(reply.usage)
+            discarded.get()(reply.usage if reply.usage != Usage() else None)
             raise CallFailed(f"{name}: the server failed while it wrote")
         secrets = _secrets(chat)
         model_id = chat_format.masked(reply.model, *secrets)[: chat_format.MAX_ID]

@@ -225,6 +225,27 @@ def _in_100(rate: float) -> str:
 
 def remarks(case: Case) -> tuple[str, ...]:
     """Return remarks on a run that do not affect trust."""
+    notes = _of_samples(case)
+    for role, (unread, broken, replies) in case.unread.items():
+        if broken > MOST_UNANSWERED * replies and unread <= MOST_UNREAD * replies:
+            notes.append(
+                f"{broken} of the {replies} replies of the {role} could not be read or broke a rule of the task."
+            )
+    notes += [f"The {what} are not the default ones ({place})." for what, place in case.own.items() if place]
+    if case.seen is None:
+        notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
+    for check in case.checks:
+        rates, bounds = check.rates, BOUNDS[check.bound]
+        if rates and _may_exceed(rates, bounds) and not bounds.upper_end:
+            notes.append(
+                f"The {check.role}'s FPR{f' of {check.task}' if check.task else ''} may be as high as {rates.most_fpr:.3f}, above "
+                f"{bounds.max_fpr:g} (95 % interval, {rates.hard} rows judged by {check.who})."
+            )
+    return tuple(notes)
+
+
+def _of_samples(case: Case) -> list[str]:
+    """Return remarks on the samples: who wrote them, what nobody checked or voted on, how they were drawn."""
     notes = []
     for role in case.impartial:
         names = case.others[role].names
@@ -242,22 +263,7 @@ def remarks(case: Case) -> tuple[str, ...]:
         )
     if case.seed:
         notes.append(f"Drawn with seed {case.seed}: another seed draws other samples or tasks.")
-    for role, (unread, broken, replies) in case.unread.items():
-        if broken > MOST_UNANSWERED * replies and unread <= MOST_UNREAD * replies:
-            notes.append(
-                f"{broken} of the {replies} replies of the {role} could not be read or broke a rule of the task."
-            )
-    notes += [f"The {what} are not the default ones ({place})." for what, place in case.own.items() if place]
-    if case.seen is None:
-        notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
-    for check in case.checks:
-        rates, bounds = check.rates, BOUNDS[check.bound]
-        if rates and _may_exceed(rates, bounds) and not bounds.upper_end:
-            notes.append(
-                f"The {check.role}'s FPR{f' of {check.task}' if check.task else ''} may be as high as {rates.most_fpr:.3f}, above "
-                f"{bounds.max_fpr:g} (95 % interval, {rates.hard} rows judged by {check.who})."
-            )
-    return tuple(notes)
+    return notes
 
 
 def _may_exceed(rates: Rates, bounds: Bounds) -> bool:
