@@ -60,6 +60,8 @@ def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(
     monkeypatch.setattr(picture_file, "MAX_SCANNED", 100)
     with pytest.raises(PictureError, match="has 10 scans of 8 x 6 pixels"):
         decoded(out.getvalue())
+    with pytest.raises(PictureError, match="more than 50,000 parts"):
+        decoded(bytes_of("PNG") + b"\0\0\0\0IDAT" * 50_000)
     monkeypatch.setattr(picture_file, "MAX_BYTES", 100)
     with pytest.raises(DataError, match="more than 100 bytes"):
         encoded(tmp_path / "a.png", 64)

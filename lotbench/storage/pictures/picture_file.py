@@ -19,6 +19,8 @@ MAX_PIXELS = 50_000_000
 """The maximum number of pixels; a larger picture is refused as a decompression bomb."""
 MAX_SCANNED = 20 * MAX_PIXELS
 """The maximum number of pixels in all scans of a JPEG; it has ten or so."""
+MAX_PARTS = 50_000
+"""The maximum number of data chunks of a PNG, or comments of a JPEG."""
 MAX_BYTES = 32_000_000
 """The maximum size of a picture file; a larger file is refused unread."""
 PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
@@ -48,7 +50,11 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
     """
     from PIL import Image
 
-    file = io.BytesIO(source if isinstance(source, bytes) else _read_bytes(source))
+    raw = source if isinstance(source, bytes) else _read_bytes(source)
+    # Pillow goes through the chunks of a PNG and the comments of a JPEG one by one.
+    if raw.count(b"IDAT") + raw.count(b"\xff\xfe") > MAX_PARTS:
+        raise PictureError(f"has more than {MAX_PARTS:,} parts")
+    file = io.BytesIO(raw)
     try:
         # Pillow warns of large pictures at limits of its own.
         with warnings.catch_warnings(action="ignore"), Image.open(file, formats=tuple(FORMATS)) as picture:
@@ -56,7 +62,7 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
             if width * height > pixels:
                 raise TooLargeError(f"has {width} x {height} pixels, more than {pixels:,}")
             # A progressive JPEG decodes all its pixels once a scan.
-            scans = file.getvalue().count(b"\xff\xda") if picture.format == "JPEG" else 1
+            scans = raw.count(b"\xff\xda") if picture.format == "JPEG" else 1
             if scans * width * height > MAX_SCANNED:
                 raise TooLargeError(f"has {scans} scans of {width} x {height} pixels")
             yield picture
