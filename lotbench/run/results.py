@@ -347,8 +347,9 @@ def _own(plan: Plan, *, equal_repeats: bool) -> dict[str, str]:
     values = {name: "/".join(value) if name == "languages" else value for name, value in changed.items()}
     text = ", ".join(f"{name} = {value}" for name, value in values.items())
     return {
-        "samples": experiment.data if plan.own_data else "",
-        "prompts": experiment.prompts,
+        # Not their paths, which a published file should not tell.
+        "samples": recorded.home(experiment).name if plan.own_data else "",
+        "prompts": Path(experiment.prompts).name,
         "settings": text,
     }
 

@@ -253,6 +253,9 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     judge = PlantedJudge(ITEMS, 0.0, 0.1)
     unchecked = await game(data, tmp_path, judge, limit=3)
     assert "the judge was never checked (unchecked: judge-0)" in unchecked.summary["reasons"]
+    # In an encore the score also rests on its verdicts on other ideas; one that always said "different" was trusted.
+    encore = await game(data, tmp_path, judge, limit=1, max_failed=1.0, settings={"encore": True})
+    assert "the judge of other ideas was never checked (unchecked: judge-0)" in encore.summary["reasons"]
     assert "the oracle was never checked (unchecked: o)" in unchecked.summary["reasons"]
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
     results.rewritten(unchecked)

@@ -14,6 +14,7 @@ import numpy as np
 from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.chance import chains_sd, chance_line
 from lotbench.benchmarks.lotbench.games import Opinion, game
+from lotbench.benchmarks.lotbench.judge_rows import DIFFERENT
 from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_judges
@@ -37,8 +38,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """Return the measured quality of a run's judges and oracle, with report sections, corrected scores and chance line."""
     settings, indexes = context.settings, deciding_judges(context.settings)
 
-    def record(role: str, indexes: Sequence[int], settings: Settings) -> Record | None:
-        return judge_standing.by_criterion(context, declared, role, indexes, settings).get("")
+    def record(role: str, indexes: Sequence[int], settings: Settings, criterion: str = "") -> Record | None:
+        return judge_standing.by_criterion(context, declared, role, indexes, settings).get(criterion)
 
     decides = record("judge", indexes, settings)
     alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))
@@ -62,8 +63,12 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         if unused := ", ".join(entry["run"] for entry in fields if entry is not own):
             notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
     line, sentence = chance_line(settings, decides, alone)
+    ideas = []
+    if settings.encore:
+        other = record("judge", (0,), settings, DIFFERENT)
+        ideas = [replace(_check(context, "judge", (0,), other), task="other ideas", bound="")]
     return JudgeQuality(
-        (judge, _check(context, "oracle", (0,), oracle)),
+        (judge, *ideas, _check(context, "oracle", (0,), oracle)),
         (judge_standing.section(rows, notes),),
         _scores(own, context) if own else {},
         tuple(entry for *_, entry in rows),
