@@ -38,8 +38,9 @@ def show_check(check: Prepared) -> None:
     """Print the calls, tokens and cost of a judge check by role. No model is called, no file written."""
     models = {role: len(names) for role, names in check.names.items()}
     calls, plan = dict.fromkeys(models, 0), check.plan
+    each = plan.benchmark.validation.calls if plan.benchmark.validation else 1
     for panel in check.panels:
-        calls[panel.role] += len(panel.indexes) * check.repeats * len(check.probes_of(panel))
+        calls[panel.role] += each * len(panel.indexes) * check.repeats * len(check.probes_of(panel))
     for sample in {probe.sample for probe in check.probes}:
         more = plan.benchmark.beyond(plan.by_id[sample], plan.settings, 0, models)
         calls = {role: count + more.get(role, 0) for role, count in calls.items()}

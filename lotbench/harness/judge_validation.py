@@ -224,6 +224,7 @@ class Validation:
         redraw: Changes the question for a causal chain so that the judge writes a new one, of the given number; None if judges
             store no chain.
         standing: Returns the quality of a run's judges; None takes one check for each judge (`harness.judge_standing`).
+        calls: The largest number of calls that the judging of a row takes.
         uncovered: The metric that rests on verdicts which no check covers; "" if there is none.
         of_data: Whether verdicts also depend on the data set.
     """
@@ -238,6 +239,7 @@ class Validation:
     draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
     redraw: Callable[[Question, int], Question] | None = None
     standing: Callable[[Validation, JudgeContext], JudgeQuality] | None = None
+    calls: int = 1
     uncovered: str = ""
     of_data: bool = False
 

@@ -19,6 +19,8 @@ from lotbench.types import JSON, Answer, Reply, Verdict
 REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
 _TAG = re.compile(rf"<(?P<ends>/?)(?P<name>{_TAGS})>", re.IGNORECASE)
+MAX_FORM = 100_000
+"""The maximum length of an answer in a form, in characters: parts of it stand in later prompts."""
 MAX_FAULT = 500
 """The maximum length of what a fault of a form says, in characters: pydantic names all ids that would be allowed."""
 HALVES = re.compile("[\ud800-\udfff]")
@@ -118,6 +120,8 @@ def read_form(reply: Reply, form: type[F]) -> F:
         raise Unread("refused", "the answer declines the task")
     if reply.finish == "length" and table is None:
         raise Unread("truncated", "the answer was cut off before its end")
+    if len(text) > MAX_FORM:
+        raise Unread("unparsed", f"the answer has more than {MAX_FORM:,} characters")
     answer = _fill(text, table, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(answer).values()):
         raise Unread("refused", "the answer declines the task")

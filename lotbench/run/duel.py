@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lotbench.config.experiment import Config, Limits
-from lotbench.errors import UsageError
+from lotbench.errors import Unescapable, UsageError
 from lotbench.metrics.sequential import levels
 from lotbench.report.leaderboard import Board, Pair, board
 from lotbench.run import plan, results
@@ -182,12 +182,12 @@ def _looks(units: int) -> tuple[tuple[int, float], ...]:
 
 
 async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
-    """Wait for all runs to end, then raise the first error, if there is one; a run that cannot begin ends the others too."""
+    """Wait for all runs to end, then raise the first error, if there is one; a run that cannot begin or go on ends the others too."""
     tasks = [asyncio.ensure_future(work) for work in works]
 
     def ended(task: asyncio.Future[Run]) -> None:
-        # An error of a run that has begun names its folder.
-        if not task.cancelled() and (error := task.exception()) and getattr(error, "run", None) is None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, UsageError | Unescapable):
             for other in tasks:
                 other.cancel()
 

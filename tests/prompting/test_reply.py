@@ -37,6 +37,11 @@ class Rating(Form):
     score: Annotated[float, Field(ge=0, le=10)]
 
 
+def test_an_answer_as_long_as_a_book_is_not_read_into_later_prompts() -> None:
+    assert status(json.dumps({"reason": "a" * 99_000, "same": True}), Two) == "read"
+    assert status(json.dumps({"reason": "a" * 100_000, "same": True}), Two) == "unparsed"
+
+
 def status(text: str, form: type[Form] = One, **reply: Any) -> str:
     """The kind of failure, or `read`."""
     try:

@@ -233,4 +233,6 @@ CHECKED = Validation(
     depends=depends,
     rulings=rulings,
     deciding=deciding,
+    # A pair is compared in both orders.
+    calls=2,
 )

@@ -200,6 +200,8 @@ CHECKED = Validation(
     ),
     rulings=rulings,
     deciding=lambda role, settings: {"grounded": "", "recalled": ""},
+    # The arguments of the gold and of the justification, and a check of each kind.
+    calls=4,
     # Nobody has labelled how well two justifications agree, on a scale of 0 to 10.
     uncovered="alignment",
 )
