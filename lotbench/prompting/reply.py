@@ -121,7 +121,7 @@ def read_form(reply: Reply, form: type[F]) -> F:
     if reply.finish == "length" and table is None:
         raise Unread("truncated", "the answer was cut off before its end")
     if len(text) > MAX_FORM:
-        raise Unread("unparsed", f"the answer has more than {MAX_FORM:,} characters")
+        raise Unread("unparsed", "the answer is not one JSON object of the form asked for")
     answer = _fill(text, table, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(answer).values()):
         raise Unread("refused", "the answer declines the task")

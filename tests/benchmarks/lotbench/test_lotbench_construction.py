@@ -100,7 +100,7 @@ def dropped(folder: Path) -> list[dict[str, str]]:
 
 
 async def test_the_best_response_by_its_lower_bound_becomes_a_sample(tmp_path: Path) -> None:
-    many = "".join(f"\na pool of {number} litres" for number in range(5000))
+    many = "".join(f"\na pool of {number} litres" for number in range(500))
     model = writer(puzzle=PUZZLE | {"accept": PUZZLE["accept"] + many})
     made = await built(tmp_path, model=model)
     said = "\n".join(text_of(request) for request in model.asked)
