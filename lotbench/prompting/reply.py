@@ -20,7 +20,7 @@ REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
 _TAG = re.compile(rf"<(?P<ends>/?)(?P<name>{_TAGS})>", re.IGNORECASE)
 MAX_FORM = 100_000
-"""The maximum length of an answer in a form, in characters: parts of it stand in later prompts."""
+"""The maximum length of an answer in a form of the class Quoted, in characters."""
 MAX_FAULT = 500
 """The maximum length of what a fault of a form says, in characters: pydantic names all ids that would be allowed."""
 HALVES = re.compile("[\ud800-\udfff]")
@@ -50,6 +50,10 @@ _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, 
 
 class Form(BaseModel, extra="ignore", frozen=True):
     """The fields of a reply, as a pydantic class; the JSON schema and the example in prompts are made from it."""
+
+
+class Quoted(Form):
+    """The base of forms whose texts stand in later prompts: an answer of more than MAX_FORM characters cannot be read."""
 
 
 def prose(limit: int, about: str = "...") -> Any:
@@ -120,7 +124,7 @@ def read_form(reply: Reply, form: type[F]) -> F:
         raise Unread("refused", "the answer declines the task")
     if reply.finish == "length" and table is None:
         raise Unread("truncated", "the answer was cut off before its end")
-    if len(text) > MAX_FORM:
+    if issubclass(form, Quoted) and len(text) > MAX_FORM:
         raise Unread("unparsed", "the answer is not one JSON object of the form asked for")
     answer = _fill(text, table, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(answer).values()):

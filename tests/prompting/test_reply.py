@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from lotbench.benchmarks.lotbench.forms import Chain
+from lotbench.benchmarks.rinobench.alignment import Steps
 from lotbench.errors import Unread
 from lotbench.prompting.reply import (
     Form,
+    Quoted,
     YesNo,
     fills,
     plain,
@@ -38,8 +41,10 @@ class Rating(Form):
 
 
 def test_an_answer_as_long_as_a_book_is_not_read_into_later_prompts() -> None:
-    assert status(json.dumps({"reason": "a" * 99_000, "same": True}), Two) == "read"
-    assert status(json.dumps({"reason": "a" * 100_000, "same": True}), Two) == "unparsed"
+    steps = {"steps": ["a" * 99_000]}
+    assert status(json.dumps(steps), Steps) == "read"
+    assert status(json.dumps({"steps": ["a" * 100_000]}), Steps) == "unparsed"
+    assert issubclass(Chain, Quoted)
 
 
 def status(text: str, form: type[Form] = One, **reply: Any) -> str:

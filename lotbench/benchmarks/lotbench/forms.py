@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from lotbench.prompting.reply import Form, YesNo, prose, yes_or_no
+from lotbench.prompting.reply import Form, Quoted, YesNo, prose, yes_or_no
 
 REASON = 240
 CHAIN = 400
@@ -71,7 +71,7 @@ ANSWERS: Mapping[str, type[Told] | type[ToldIfClear]] = {"yes_no": Told, "yes_no
 """The form of the oracle's answer, by the setting `oracle_says`."""
 
 
-class Chain(Form):
+class Chain(Quoted):
     """Step 1: the causal chains of scene and response (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4).
 
     `caption_chain` is the chain of the response, which the prompt calls a caption.

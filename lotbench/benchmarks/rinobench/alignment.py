@@ -16,7 +16,7 @@ from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.errors import Unread
 from lotbench.harness.episode import Place
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, prose, read_form
+from lotbench.prompting.reply import Form, Quoted, prose, read_form
 from lotbench.types import Answer
 
 TOP = 10
@@ -31,7 +31,7 @@ def _whole(value: object) -> object:
     return int(text) if text.isdecimal() else value
 
 
-class Steps(Form):
+class Steps(Quoted):
     """The judge's reply with the evaluation steps."""
 
     steps: Annotated[

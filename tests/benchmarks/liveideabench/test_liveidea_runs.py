@@ -64,7 +64,12 @@ def rule(asked: Any) -> Any:
 
 
 def played(
-    server: FakeServer, out: Path, model: str = "candidate", limit: int | None = None, **settings: str
+    server: FakeServer,
+    out: Path,
+    model: str = "candidate",
+    limit: int | None = None,
+    repeats: int = 1,
+    **settings: str,
 ) -> Run:
     """A run of a model of the server, judged by the three judges there; `panel` names a panel of them."""
     judges = [f"{name}@{server.url}" for name in SEVERITY]
@@ -76,6 +81,7 @@ def played(
         roles={"judge": judges},
         out=out,
         limit=limit,
+        repeats=repeats,
         settings={"encoder": "nobody/has-this", **settings},
     )
 
