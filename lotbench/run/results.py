@@ -390,7 +390,7 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
         name
         for sample in samples
         if hasattr(sample, "writer")
-        for name in {sample.writer, *getattr(sample, "gold_writers", ()), *getattr(sample, "writers", ())}
+        for name in {sample.writer, *getattr(sample, "gold_writers", ())}
     )
 
 

@@ -148,7 +148,7 @@ def _problem(
         caption=prompt.caption,
         guessed=any(row.guessed for row in prompt.liked),
         writer=first.writer,
-        writers=tuple(sorted({row.writer for row in prompt.rows} - {first.writer})),
+        gold_writers=tuple(sorted({row.writer for row in prompt.rows} - {first.writer})),
         options=options,
         other_image=making.captioned[0].first.image if making.captioned else None,
         other_group=making.captioned[0].first.group if making.captioned else None,

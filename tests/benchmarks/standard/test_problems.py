@@ -70,7 +70,7 @@ def test_one_row_of_people_does_not_speak_for_all_writers() -> None:
         update={"id": "a-0", "text": "mine", "writer": "people", "guessed": False, "star": None}
     )
     found = {one.group: one for one in made([first, *guesses], kind="2t1")}["a"]
-    assert found.guessed and (found.writer, found.writers) == ("people", ("claude",))
+    assert found.guessed and (found.writer, found.gold_writers) == ("people", ("claude",))
 
 
 def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:

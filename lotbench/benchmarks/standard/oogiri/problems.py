@@ -71,8 +71,8 @@ class Problem(BaseModel, frozen=True, extra="ignore"):
     """Whether the writers of the rows guessed the likes that decide what is right."""
     writer: str = ""
     """Who wrote the responses to its prompt, taken from the first row; see `Row`."""
-    writers: tuple[str, ...] = ()
-    """Who wrote the other responses to its prompt."""
+    gold_writers: tuple[str, ...] = ()
+    """Who wrote the other responses to its prompt, of which some are right."""
     options: tuple[Option, ...] = ()
     other_image: str | None = None
     """The picture whose caption (by the captioner) is the unrelated option; `other_group` is its group."""
