@@ -125,6 +125,9 @@ def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
         for _ in range(14):
             page.keyboard.press("ArrowRight")
         assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
+        page.keyboard.press("Space")
+        page.reload()
+        assert page.locator("#r1").is_visible() and shown.count() == 0 and all_shown.is_visible()
         assert serious(page) == [] and overflow(page) == 0 and faults == []
 
 
@@ -258,6 +261,9 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         assert names == sorted(names, reverse=True) and shown.count() == len(chinese)
         width = page.locator(".scroll").evaluate("(one) => one.scrollWidth - one.clientWidth")
         assert width == 0, "nothing is cut at 1280 pixels"
+        page.goto(f"{page.url.split('#')[0]}#sort=%2Ftier%2Fup")
+        tiers = page.locator("tr[data-line]").evaluate_all("(rows) => rows.map((row) => row.dataset.tier)")
+        assert tiers == sorted(tiers, key=["easy", "medium", "hard"].index)
         page.goto(f"{page.url.split('#')[0]}#language=en")
         assert page.locator("select[data-filter=language]").input_value() == "en", "the address is read again"
         first, second = names = [name for name in names if name in page.locator("tbody").inner_text()]
@@ -375,6 +381,7 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
         page.wait_for_selector(".letter:target .message.reply")
+        assert page.locator(".letter img").count() == 1, "the picture is shown once"
         assert page.locator(".jump a[aria-current]").count() == 1
         page.locator(".jump li[data-label='Round 2'] a").click()
         assert "round 2" in page.locator(".letter.now .head").inner_text()

@@ -1,6 +1,8 @@
 "use strict";
 // One script for every page: it moves the focus and shows or hides what is there; it writes no markup.
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+let kept = {};
+try { kept = sessionStorage; } catch { /* A browser that keeps nothing. */ }
 const search = document.querySelector("[data-search]");
 const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
@@ -9,11 +11,13 @@ let now = -1;
 const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 // A game opens with its last guess in the sentence; the first step is to its first round.
 let watching = 0, fresh = false;
-// Behind the curtain is what comes after the last round that was seen; "Show all" and the end of the game open it.
+// Behind the curtain is what comes after the last round that was seen; "Show all" and the end of the game open it, a reload does not.
 let seen = 0;
+const curtainAt = `curtain ${location.pathname}`;
 const curtained = () => document.body.classList.contains("curtain");
 function curtain(closed) {
   document.body.classList.toggle("curtain", closed);
+  kept[curtainAt] = closed ? "closed" : "";
   for (const button of all("[data-all]")) button.hidden = !closed;
 }
 // The rounds of each game of the page. Of a game that has ended, its last round stays.
@@ -239,7 +243,10 @@ const inHash = () => numbers.indexOf(Number(named()?.dataset.round ?? NaN));
 if (numbers.length && document.querySelector(".leap")) {
   const asked = inHash();
   // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
-  if (asked >= 0) step(asked, true, named());
+  if (asked >= 0) {
+    if (kept[curtainAt]) curtain(true);
+    step(asked, true, named());
+  }
   else if (marks.length) {
     fresh = numbers.length > 1;
     step(numbers.length - 1, false);
@@ -285,8 +292,6 @@ document.addEventListener("toggle", clip, true);
 clip();
 
 // What a reader opened in a game stays open when the page is seen again, and a list marks the row that one comes from.
-let kept = {};
-try { kept = sessionStorage; } catch { /* A browser that keeps nothing. */ }
 const folds = all("main.game details"), foldsAt = `open ${location.pathname}`;
 const wereOpen = kept[foldsAt] ?? "";
 if (wereOpen.length === folds.length) folds.forEach((fold, at) => fold.open = wereOpen[at] === "1");
@@ -376,7 +381,7 @@ function order(button, down) {
   for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
   head.ariaSort = down ? "descending" : "ascending";
   sorted = `${board(button)}/${name}/${down ? "down" : "up"}`;
-  const value = (row) => ["model", "date", "sample"].includes(name) ? row.dataset[name] : parseFloat(row.dataset[name]);
+  const value = (row) => ["model", "date", "sample"].includes(name) ? row.dataset[name] : name === "tier" ? ["easy", "medium", "hard"].indexOf(row.dataset.tier) : parseFloat(row.dataset[name]);
   for (const body of table.tBodies) {
     const rows = all("tr[data-entry], tr[data-line]", body).sort((one, other) => {
       const [a, b] = [value(one), value(other)];
@@ -395,7 +400,7 @@ sortAsAsked();
 for (const button of all("[data-sort]")) {
   button.addEventListener("click", () => {
     const before = button.closest("th").ariaSort;
-    order(button, before ? before !== "descending" : !["model", "place", "sample", "rounds"].includes(button.dataset.sort));
+    order(button, before ? before !== "descending" : !["model", "place", "sample", "rounds", "tier"].includes(button.dataset.sort));
     (document.getElementById("count") ? filter : show)();
   });
 }
