@@ -5,9 +5,12 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, AnyStr
 
 from lotbench.errors import RunFolderError
 
+MOST_TEXT, MOST_BYTES = 100_000_000, 500_000_000
+"""The maximum numbers of characters and bytes that are read of a file."""
 STANDARD_INPUTS = ("/dev/stdin", "/dev/fd/", "/dev/null")
 """The beginnings of paths that are read although they may be no regular files, since a person names them on purpose."""
 
@@ -42,21 +45,29 @@ def is_file(path: Path) -> bool:
         raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, most: int = MOST_TEXT) -> str:
     """Return the text of a regular file; a path that begins as in `STANDARD_INPUTS`, such as /dev/stdin, may be another kind of file.
 
     Raises:
-        OSError: The path is no regular file, or cannot be read.
+        OSError: The path is no regular file, cannot be read, or has more than `most` characters.
         UnicodeDecodeError: The file is not in UTF-8.
     """
     with open(path, encoding="utf-8", opener=_opener(path)) as file:
-        return file.read()
+        return _limited(file, most)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file; raises OSError as `read_text` does."""
+    """Return the bytes of a file, at most `MOST_BYTES`; raises OSError as `read_text` does."""
     with open(path, "rb", opener=_opener(path)) as file:
-        return file.read()
+        return _limited(file, MOST_BYTES)
+
+
+def _limited(file: IO[AnyStr], most: int) -> AnyStr:
+    content = file.read(most + 1)
+    if len(content) > most:
+        unit = "bytes" if isinstance(content, bytes) else "characters"
+        raise OSError(errno.EFBIG, f"larger than {most:,} {unit}", file.name)
+    return content
 
 
 def _opener(path: Path) -> Callable[[str, int], int] | None:

@@ -189,7 +189,7 @@ def _proxy(address: httpx2.URL) -> str | None:
     """Return the URL of the proxy that the environment names for an address; None without one, or for this machine.
 
     Raises:
-        UsageError: The proxy is not HTTP, which aiohttp does not support.
+        UsageError: The proxy is not HTTP, which aiohttp does not support, or is no address.
     """
     named = getproxies()
     proxy = named.get(address.scheme) or named.get("all") or ""
@@ -201,7 +201,13 @@ def _proxy(address: httpx2.URL) -> str | None:
             f"the environment names a proxy of the kind {kind}://, and only http:// can be gone through: "
             f"set ${address.scheme}_proxy, or no_proxy for {address.host}"
         )
-    return proxy if there else f"http://{proxy}"
+    proxy = proxy if there else f"http://{proxy}"
+    try:
+        httpx2.URL(proxy)
+    except httpx2.InvalidURL:
+        # The error quotes a part of the address, and that may be the password.
+        raise UsageError(f"${address.scheme}_proxy (or $all_proxy) is no address") from None
+    return proxy
 
 
 def _is_here(host: str) -> bool:

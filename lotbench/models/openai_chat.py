@@ -17,7 +17,6 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from lotbench.errors import UsageError
 from lotbench.models import chat_format
 from lotbench.models.connections import Connections
 from lotbench.models.retrying import MALFORMED_TRIES, PassingError
@@ -54,22 +53,21 @@ class Chat(ChatOpenAI):
     @classmethod
     def at(cls, url: str, model: str, secret: str, connections: Connections) -> Chat:
         """Return the client of a model: `url` is the server's base URL, `model` the model id, `secret` the API key."""
-        try:
-            return cls(
-                model=model,
-                api_key=SecretStr(secret),
-                base_url=url,
-                timeout=None,
-                max_retries=0,
-                http_async_client=openai.DefaultAioHttpClient(transport=connections, timeout=None),
-                http_socket_options=(),
-                use_responses_api=False,
-                # LangChain's cache would repeat a reply where the same request asks for another one.
-                cache=False,
-                disable_streaming=True,
-            )
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"the environment names a proxy that is no address: {error}") from None
+        return cls(
+            model=model,
+            api_key=SecretStr(secret),
+            base_url=url,
+            timeout=None,
+            max_retries=0,
+            http_async_client=openai.DefaultAioHttpClient(
+                transport=connections, timeout=None, trust_env=False
+            ),
+            http_socket_options=(),
+            use_responses_api=False,
+            # LangChain's cache would repeat a reply where the same request asks for another one.
+            cache=False,
+            disable_streaming=True,
+        )
 
     async def _agenerate(
         self,

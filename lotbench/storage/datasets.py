@@ -27,6 +27,8 @@ from lotbench.storage.pictures.picture_file import PictureError, encoded, media_
 from lotbench.types import Image, Sample
 
 PACKAGE = Path(__file__).resolve().parents[1]
+MOST_PROMPT = 1_000_000
+"""The maximum number of characters of a prompt file."""
 CACHED = 256
 """How many encoded pictures are cached."""
 DIGESTS = 8192
@@ -86,7 +88,7 @@ def prompt_files(root: Path) -> dict[str, str]:
     """
     try:
         paths = sorted(root.glob("*/*.txt"))
-        return {path.relative_to(root).as_posix(): read_text(path) for path in paths}
+        return {path.relative_to(root).as_posix(): read_text(path, MOST_PROMPT) for path in paths}
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
 

@@ -25,8 +25,6 @@ from lotbench.types import Trace
 
 TRACES = "traces.jsonl"
 RUNS = "runs"
-MOST_BYTES = 100_000_000
-"""The largest file with one JSON object; a sparse file of 3 GB fits into a small archive."""
 """The default folder of run folders."""
 
 
@@ -203,8 +201,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         with file_errors(path, RunFolderError):
-            if path.stat().st_size > MOST_BYTES:
-                raise RunFolderError(f"{path}: larger than {MOST_BYTES:,} bytes")
             table = jsonl.document(read_text(path))
     except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}") from None

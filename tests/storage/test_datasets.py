@@ -301,6 +301,10 @@ def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> Non
     (tmp_path / "en" / "respond.txt").write_bytes(b"\xff")
     with pytest.raises(UsageError, match="a prompt cannot be read"):
         prompts("lotbench", str(tmp_path))
+    with (tmp_path / "en" / "respond.txt").open("wb") as sparse:
+        sparse.truncate(3 * 10**9)
+    with pytest.raises(UsageError, match=r"larger than 1,000,000 characters: .*respond"):
+        prompts("lotbench", str(tmp_path))
 
 
 def test_a_photograph_is_sent_as_jpeg_and_a_drawing_as_the_png_that_it_is(tmp_path: Path) -> None:

@@ -181,9 +181,9 @@ def test_a_damaged_json_file_is_named(tmp_path: Path, content: bytes) -> None:
 
     with pytest.raises(RunFolderError, match=r"run\.json: damaged"):
         read_json(path)
-    with path.open("r+b") as sparse:
+    with path.open("wb") as sparse:
         sparse.truncate(3 * 10**9)
-    with pytest.raises(RunFolderError, match=r"run\.json: larger than 100,000,000 bytes"):
+    with pytest.raises(RunFolderError, match=r"run\.json: larger than 100,000,000 characters"):
         read_json(path)
     path.unlink()
     with pytest.raises(RunFolderError, match=r"run\.json: No such file"):
