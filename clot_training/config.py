@@ -4,14 +4,12 @@ All numbers that a step depends on are fields here. Each step writes a copy of t
 the data, beside its results.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import tomli_w
 from pydantic import BeforeValidator, Field, model_validator
@@ -150,7 +148,7 @@ class Explore(FrozenModel):
     """Only the first so many samples; 0: all."""
 
     @model_validator(mode="after")
-    def _leaves_something(self) -> Explore:
+    def _leaves_something(self) -> Self:
         if self.alpha + self.beta >= 100:
             raise ValueError(f"alpha {self.alpha} % and beta {self.beta} % leave no condition")
         return self

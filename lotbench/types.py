@@ -3,11 +3,9 @@
 All records are frozen. Pictures are referred to by the sha256 of their bytes and are read only where a model is called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 from pydantic import BaseModel, Field
 
@@ -149,8 +147,8 @@ class Usage:
     cached_input_tokens: Count = 0
     output_tokens: Count = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,11 @@ The draw is stratified by verdict, and the rates are weighted by the sizes of th
 show the verdicts: draw.json beside them has these, with the sizes and the key of the judge's checks in the store.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import pydantic
 from pydantic import BaseModel, ValidationError, model_validator
@@ -56,7 +54,7 @@ class DrawFile(BaseModel):
     places: tuple[tuple[str, int, int], ...]
 
     @model_validator(mode="after")
-    def _fits(self) -> DrawFile:
+    def _fits(self) -> Self:
         counts = Counter(self.strata)
         if len(self.places) != len(self.strata) or any(
             count > self.sizes.get(name, (0, False))[0] for name, count in counts.items()

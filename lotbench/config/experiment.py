@@ -4,8 +4,6 @@ Precedence: defaults < TOML file < --set < flags. Unknown keys are refused by na
 the benchmark's own settings class.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -13,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
@@ -110,7 +108,7 @@ class Config(FrozenModel):
     experiment: Experiment
     limits: Limits
 
-    def changed(self, **fields: Any) -> Config:
+    def changed(self, **fields: Any) -> Self:
         """Return the same configuration with other values of some fields of its experiment; they are not validated."""
         return self.model_copy(update={"experiment": self.experiment.model_copy(update=fields)})
 

@@ -5,13 +5,11 @@ model and reads the reply. If the reply cannot be read, it asks a second time an
 a step of the trace.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 from lotbench.errors import CallFailed, EpisodeFailed, LotbenchError, Unread
 from lotbench.harness.blocks import enclosed
@@ -90,7 +88,7 @@ class Episode(Generic[Item, Settings]):
         """All steps of the trace so far."""
         return [*self.state["steps"], *self.steps]
 
-    def at(self, state: State) -> Episode[Item, Settings]:
+    def at(self, state: State) -> Self:
         """Return the episode as the context of a node that starts in this state."""
         return replace(self, state=state, steps=[], usage={})
 
@@ -231,9 +229,7 @@ class Episode(Generic[Item, Settings]):
             self.usage.update(plus(self.usage, used(answer)))
         return answer
 
-    async def each(
-        self, ask: Callable[[Episode[Item, Settings], U], Awaitable[T]], items: Iterable[U]
-    ) -> list[T]:
+    async def each(self, ask: Callable[[Self, U], Awaitable[T]], items: Iterable[U]) -> list[T]:
         """Call `ask` for all items concurrently, and return the results; steps are recorded in the order of the items.
 
         After a failure the other replies are still awaited, since they are billed.

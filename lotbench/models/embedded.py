@@ -8,8 +8,6 @@ spin while they wait, even if for a short time only. One thread takes half the C
 OMP_NUM_THREADS=1 gives the server one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json
@@ -24,7 +22,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lotbench.errors import UsageError
 
@@ -115,7 +113,7 @@ class Embedded:
     _process: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096) -> Embedded:
+    def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096) -> Self:
         """Load and serve weights; return when the server accepts requests.
 
         Args:

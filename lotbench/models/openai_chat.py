@@ -4,10 +4,8 @@ It sends the given body unchanged, and puts fields of other servers (reasoning) 
 attempt; the API key is removed from errors.
 """
 
-from __future__ import annotations
-
 import json
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import openai
@@ -51,7 +49,7 @@ class Chat(ChatOpenAI):
     """
 
     @classmethod
-    def at(cls, url: str, model: str, secret: str, connections: Connections) -> Chat:
+    def at(cls, url: str, model: str, secret: str, connections: Connections) -> Self:
         """Return the client of a model: `url` is the server's base URL, `model` the model id, `secret` the API key."""
         return cls(
             model=model,

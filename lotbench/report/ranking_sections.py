@@ -98,8 +98,12 @@ def variants(ranking: Board) -> list[str]:
 
 
 def remarked(ranking: Board) -> list[str]:
-    """Return the remarks on the runs of a ranking, each with its model."""
-    return [f"{place.label}: {remark}" for place in ranking.places for remark in place.entry.remarks]
+    """Return the remarks on the runs of a ranking, each with the labels of its runs."""
+    by_remark: dict[str, list[str]] = {}
+    for place in ranking.places:
+        for remark in place.entry.remarks:
+            by_remark.setdefault(remark, []).append(place.label)
+    return [f"{', '.join(labels)}: {remark}" for remark, labels in by_remark.items()]
 
 
 def summed_up(ranking: Board) -> str:

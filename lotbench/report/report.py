@@ -4,13 +4,11 @@ A report is data; report.md, report.html (for people) and summary.json (for prog
 depends on no benchmark and reads no clock, so the same run gives the same report to the byte.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from lotbench.metrics.agreement import Rate
 from lotbench.report import bounds
@@ -45,13 +43,13 @@ class RoleUsage:
     assumed_tokens: int = 0
     assumed_usd: float | None = 0.0
 
-    def __add__(self, other: RoleUsage) -> RoleUsage:
+    def __add__(self, other: Self) -> Self:
         """Return the sum; a field is None if it is None in either."""
         sums: dict[str, Any] = {}
         for column in fields(self):
             value, other_value = getattr(self, column.name), getattr(other, column.name)
             sums[column.name] = None if value is None or other_value is None else value + other_value
-        return RoleUsage(**sums)
+        return type(self)(**sums)
 
 
 @dataclass(frozen=True, slots=True)

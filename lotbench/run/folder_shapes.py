@@ -3,12 +3,10 @@
 A run folder may come from somebody else. Only fields that lotbench reads are checked; a file may have others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, Field, FiniteFloat, Strict, model_validator
 
@@ -145,7 +143,7 @@ class _Check(_Shape):
     chains: _Chains | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> _Check:
+    def _fits(self) -> Self:
         strata = [stratum for labels in self.field for stratum in labels.strata]
         if not all(stratum.true <= stratum.labelled <= stratum.size for stratum in strata):
             raise ValueError("a stratum with more labels than verdicts, or more right ones than labels")

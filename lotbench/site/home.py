@@ -17,7 +17,7 @@ from lotbench.report import trust
 from lotbench.report.bounds import ABOUT, in_words
 from lotbench.report.leaderboard import Entry, alike, board, labels_of, short_name
 from lotbench.report.markdown import counted
-from lotbench.report.ranking_sections import summed_up
+from lotbench.report.ranking_sections import remarked, summed_up
 from lotbench.types import Metric
 
 WIDTH = 156
@@ -237,11 +237,7 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         elif ranked:
             which, shared = "ranked" if provisional else "trusted", counted(ranking.shared, "sample")
             notes.append(f"{ranking.metric} over the {shared} that every {which} run has.")
-        by_remark: dict[str, list[str]] = {}
-        for each in ranking.places:
-            for remark in each.entry.remarks:
-                by_remark.setdefault(remark, []).append(each.label)
-        notes += [f"{', '.join(labels)}: {remark}" for remark, labels in by_remark.items()]
+        notes += remarked(ranking)
     rows = []
     for entry, label in zip(group, labels_of(group), strict=True):
         place = places.get(entry.name)

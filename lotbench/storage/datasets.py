@@ -4,8 +4,6 @@ A data set is a folder with samples.jsonl. Each line is checked while it is read
 with file, line and field. This module never writes to a data set's folder.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -201,13 +199,6 @@ def inside(path: Path, folder: Path) -> bool:
         return False
 
 
-def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
-    """Return the digest of a data set's samples and pictures; the format of samples.jsonl does not change it."""
-    return digest(
-        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
-    )
-
-
 class Pictures(Mapping[str, Image]):
     """The pictures of a data set by sample id, encoded for sending: PNG or a smaller JPEG, no metadata, never upscaled.
 
@@ -308,3 +299,10 @@ def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
     sent = encoded(path, max_px, smallest=True)
     url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
     return url, hashlib.sha256(sent).hexdigest()
+
+
+def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
+    """Return the digest of a data set's samples and pictures; the format of samples.jsonl does not change it."""
+    return digest(
+        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
+    )

@@ -4,10 +4,8 @@ People see the question and the answer, and nothing of the verdicts. The same th
 judges into classes; several judges count as one (`ratings.together`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -50,7 +48,7 @@ class Label(FrozenModel):
     spans: tuple[Span, ...] | None = None
 
     @model_validator(mode="after")
-    def _spans_are_there(self) -> Label:
+    def _spans_are_there(self) -> Self:
         if missing := [span.text for span in self.spans or () if span.text not in self.answer]:
             raise ValueError(f"spans: the answer does not say {missing[0]!r}")
         return self

@@ -3,10 +3,8 @@
 `configs/paper/hicbench.toml` sets each as the paper literally says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -60,7 +58,7 @@ class Settings(FrozenModel):
     """The order of tasks in dhp: a seeded shuffle for each repeat, or that of the data set (the paper's)."""
 
     @model_validator(mode="after")
-    def _fits(self) -> Settings:
+    def _fits(self) -> Self:
         if self.dhp and (self.dhp_policy == "text") != bool(self.examples):
             raise ValueError("examples: are what dhp_policy=text begins with, and nothing else does")
         return self

@@ -4,10 +4,8 @@ A row of answers.jsonl takes the place of a candidate's answer to a task. Its ki
 inventive and false.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import StrictBool, model_validator
 
@@ -33,7 +31,7 @@ class Planted(PlantedRow):
     blind_inventive: StrictBool | None = None
 
     @model_validator(mode="after")
-    def _false_answers_say_what_is_false(self) -> Planted:
+    def _false_answers_say_what_is_false(self) -> Self:
         if (self.fault is not None) is not self.false or bool(self.planted) is not self.false:
             raise ValueError(
                 "fault: a false answer names its fault and says what was planted, a sound one does not"

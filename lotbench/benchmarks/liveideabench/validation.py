@@ -4,11 +4,9 @@ A row of pairs.jsonl has two ideas on a keyword; a row of triples.jsonl has thre
 These take the place of a candidate's ideas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -39,7 +37,7 @@ class Pair(PlantedRow):
     """The letter that the checker gave, without the label."""
 
     @model_validator(mode="after")
-    def _letter_is_of_the_relation(self) -> Pair:
+    def _letter_is_of_the_relation(self) -> Self:
         if self.letter not in RELATIONS[self.relation]:
             raise ValueError(f"letter: {self.relation} is {' or '.join(RELATIONS[self.relation])}")
         return self
@@ -65,7 +63,7 @@ class Triple(PlantedRow):
     """The places in `versions` from best to worst, as the checker ordered them."""
 
     @model_validator(mode="after")
-    def _versions_differ(self) -> Triple:
+    def _versions_differ(self) -> Self:
         if len(set(self.versions)) < 3:
             raise ValueError("versions: two of them are one text")
         if self.blind_order is not None and len(set(self.blind_order)) < 3:

@@ -5,10 +5,8 @@ question. A row of different.jsonl is an answer of an encore, with the answers t
 say which files are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, Field, StrictBool, model_validator
 
@@ -45,7 +43,7 @@ class _Row(FrozenModel):
         return str(next(value for name in ANSWERS if (value := getattr(self, name, None))))
 
     @model_validator(mode="after")
-    def _labels_agree(self) -> _Row:
+    def _labels_agree(self) -> Self:
         if (len(set(self.labels)) > 1) is not self.contested:
             raise ValueError("contested: true if and only if the two labels differ")
         if not self.contested and self.label is not self.labels[0]:
@@ -61,7 +59,7 @@ class _Judged(_Row):
     """The criterion (or both) that a negative row fails, if both labellers say the same; else None."""
 
     @model_validator(mode="after")
-    def _negatives_are_easy_or_hard(self) -> _Judged:
+    def _negatives_are_easy_or_hard(self) -> Self:
         if not self.contested and (self.difficulty is None) is not self.label:
             raise ValueError("difficulty: a negative is easy or hard, a positive is null")
         if self.fails and (self.label or self.contested):
@@ -101,7 +99,7 @@ class Compared(_Judged):
     response: Text | None = None
 
     @model_validator(mode="after")
-    def _one_answer(self) -> Compared:
+    def _one_answer(self) -> Self:
         if (self.guess is None) is (self.response is None):
             raise ValueError("guess: a row has a guess or a response, not both")
         if words.same(self.text) in map(words.same, self.known):

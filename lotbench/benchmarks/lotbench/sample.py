@@ -4,10 +4,8 @@ A sample whose key text cannot be masked in the response, or that has no explana
 read, with file, line and field (Sec. 5.3).
 """
 
-from __future__ import annotations
-
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -97,7 +95,7 @@ class Item(SampleRow):
     source: str = ""
 
     @model_validator(mode="after")
-    def _key_text_is_there(self) -> Item:
+    def _key_text_is_there(self) -> Self:
         if self.key_span is not None:
             start, end = self.key_span
             if self.response[start:end] != self.key_text:
@@ -115,7 +113,7 @@ class Item(SampleRow):
         return self
 
     @model_validator(mode="after")
-    def _points_are_distinct(self) -> Item:
+    def _points_are_distinct(self) -> Self:
         texts = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
         for number, text in enumerate(texts):
             if number and text in texts[:number]:
@@ -125,7 +123,7 @@ class Item(SampleRow):
         return self
 
     @model_validator(mode="after")
-    def _near_misses_are_misses(self) -> Item:
+    def _near_misses_are_misses(self) -> Self:
         right = {words.same(text) for text in (self.key_text, *self.accept)}
         if wrong := [text for text in self.near if words.same(text) in right]:
             raise ValueError(f"near: {wrong[0]!r} is the key text or a guess that should count")

@@ -3,9 +3,7 @@
 A row has the format of the official data set plus ids: claims refer to related works by id, and predictions to ideas.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -68,7 +66,7 @@ class Item(SampleRow, NoPicture):
     source: str = ""
 
     @model_validator(mode="after")
-    def _works_are_told_apart(self) -> Item:
+    def _works_are_told_apart(self) -> Self:
         ids = [work.id for work in self.related_works]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ValueError(f"related_works: {', '.join(twice)} comes twice")

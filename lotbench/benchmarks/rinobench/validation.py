@@ -5,11 +5,9 @@ gold justifications: each takes the place of a candidate's justification, of its
 (recall near 0).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictBool, model_validator
 
@@ -40,7 +38,7 @@ class Claim(FrozenModel):
     """The checker's answer, given without the label."""
 
     @model_validator(mode="after")
-    def _ungrounded_says_how(self) -> Claim:
+    def _ungrounded_says_how(self) -> Self:
         if bool(self.how) is self.grounded:
             raise ValueError("how: an ungrounded claim says how it came to be, a grounded one does not")
         if not (self.grounded or self.planted):

@@ -4,11 +4,9 @@ Evaluation and training share this record, so that training never sees held-out 
 kinds of votes and are never mixed: a row has one of them, or none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, Field, model_validator
 
@@ -70,7 +68,7 @@ class Row(BaseModel, frozen=True, extra="ignore"):
     """Who wrote it: a model's name or family, or `people`; empty if unknown."""
 
     @model_validator(mode="after")
-    def _has_what_its_type_needs(self) -> Row:
+    def _has_what_its_type_needs(self) -> Self:
         if ("I" in self.type) != (self.image is not None):
             raise ValueError(
                 f"a row of type {self.type} {'needs an' if 'I' in self.type else 'has no'} image"
