@@ -77,6 +77,8 @@ class PlaySite:
         self._out = out
         self._gallery = Gallery(out, HELD)
         self._players: dict[str, Player] = {}
+        # A name stays its browser's when the page is dropped: the games of the name are shown to who gives it.
+        self._names: dict[str, str] = {}
         # One budget for all who play: with a new name, anybody begins a new run.
         self._budget = Budget(config.limits.model_copy(update={"time_limit": None}))
 
@@ -131,12 +133,11 @@ class PlaySite:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _join(self, sent: object) -> Player:
-        names = {player.key: player.name for player in self._players.values()}
-        key, name = joined(sent, names, self._private)
+        key, name = joined(sent, self._names, self._private)
         player = self._players.get(key) or Player(key, name, private=self._private)
         await self._begin(player)
         player.seen = self._now()
-        self._players[player.key] = player
+        self._players[key], self._names[key] = player, player.name
         return player
 
     async def _begin(self, player: Player) -> None:

@@ -449,6 +449,8 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
                 await asyncio.sleep(0.01)
             await until(browser, await joined(browser, "Bob"), 'name="guess"')
             await text(browser, f"{player}/index.html", 404)
+            await sent(browser, "join", {"name": "ann", "agree": ["yes"]}, 400)
+            assert await joined(browser, "Ann") == player, "her name stays hers"
     assert sorted(run.config.model for run in runs(tmp_path)) == ["human:Ann", "human:Bob"]
 
 
