@@ -363,18 +363,20 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 def _size(case: Case) -> Iterator[str]:
     """Yield the reasons if the run is too small, has chosen samples, leaves out too much, or is incomplete."""
-    whole, units = case.whole or math.inf, case.samples if case.units is None else case.units
+    covered = case.samples if case.covered is None else case.covered
+    (done, total), whole = case.episodes, case.whole or math.inf
+    units = case.samples if case.units is None else case.units
     minimum = MIN_WHOLE if case.samples >= whole else MIN_SAMPLES
-    if units < minimum:
-        alike = f" on {units} pictures (or other units)" if units < case.samples else ""
+    # Of a run that is not complete, the metric covers what was played: that is a reason of its own.
+    if min(units, covered if done == total else units) < minimum:
+        on = f" on {units} pictures (or other units)" if units < case.samples else ""
+        on += f", {covered} of them in the primary metric" if covered < units else ""
         least = f"the data set's {whole}" if case.samples < whole < MIN_SAMPLES else minimum
-        yield f"the run is of {counted(case.samples, 'sample')}{alike}, fewer than {least}"
+        yield f"the run is of {counted(case.samples, 'sample')}{on}, fewer than {least}"
     if case.hand_picked:
         yield "the samples were chosen by name, or by the program that plays step by step"
-    covered = case.samples if case.covered is None else case.covered
     if case.unanswered > MOST_UNANSWERED * covered:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {covered} samples"
-    done, total = case.episodes
     if case.missing > MOST_UNANSWERED * done:
         yield f"{case.missing} of {done} tasks failed or have no score, more than {MOST_UNANSWERED:.0%}"
     if done < total:

@@ -211,7 +211,8 @@ async def _play_shards(
     path = calls.folder.path
     try:
         if check:
-            await calls.check()
+            async with calls.caller.budget.ending():
+                await calls.check()
         await sharded.take(calls, shards, fresh=fresh, check=check, retry_failed=retry_failed)
     except (LotbenchError, asyncio.CancelledError) as error:
         session.continues(load_run(path).traces, retry_failed=False)

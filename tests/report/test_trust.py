@@ -72,6 +72,7 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
         "the run is of 98 samples on 49 pictures (or other units), fewer than 50",
     ),
     ({"samples": 60, "whole": 60, "units": 7}, {"samples": 60, "whole": 60, "units": 8}, "on 7 pictures"),
+    ({"covered": 7}, {"covered": 8}, "of 108 samples, 7 of them in the primary metric, fewer than 8"),
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
     ({"hand_picked": True}, {}, "the samples were chosen by name"),
