@@ -24,7 +24,7 @@ from lotbench.storage.run_folder import read_json
 from lotbench.types import FrozenModel
 
 Conditions: TypeAlias = Literal["weak", "random"]
-SECRETS = frozenset({"token", "hub_token", "push_to_hub_token", "use_auth_token", "auth_token", "api_key"})
+SECRET = re.compile(r"(?:^|\.)(?:\w*(?:hub|auth)_)?token$|api_?key$|password$|secret$", re.IGNORECASE)
 _TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{8}|://[^/@\s]{1,200}@")
 
 
@@ -227,13 +227,16 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     return validate(Config, table)
 
 
-def _secrets(table: Mapping[str, Any], before: str = "") -> Iterator[str]:
+def _secrets(value: Any, name: str = "") -> Iterator[str]:
     """Yield the dotted names of fields of Hugging Face's libraries that hold a token, and of values with one."""
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _secrets(value, f"{before}{name}.")
-        elif isinstance(value, str) and (name in SECRETS or _TOKEN.search(value)):
-            yield before + name
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _secrets(each, f"{name}.{key}".strip("."))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _secrets(each, name)
+    elif isinstance(value, str) and (SECRET.search(name) or _TOKEN.search(value)):
+        yield name
 
 
 def claim(folder: Path, identity: Mapping[str, Any], *, begun: bool) -> None:

@@ -41,7 +41,7 @@ def _needed(config: Config) -> dict[str, str]:
     if config.model == "local":
         needed[embedded.CARRIER.replace("-", "_")] = embedded.INSTALL
     trackers = config.tune.trainer["report_to"]
-    for tracker in {trackers} if isinstance(trackers, str) else set(trackers):
+    for tracker in map(str, trackers if isinstance(trackers, list) else [trackers]):
         if tracker not in ("none", "all"):
             needed[tracker] = f"pip install {tracker}"
     return needed

@@ -236,6 +236,8 @@ def test_the_wordings_of_a_language_are_told_apart() -> None:
             r"model_init_kwargs\.token: a step writes its configuration down",
         ),
         ('model = "m"\nout = "o"\n', ["model.x=1"], "model is not a table"),
+        ('model = "m"\nout = "o"\n', ["tune.trainer.hub_model_id=[['hf_12345678']]"], "hub_model_id: a step"),
+        ('model = "m"\nout = "o"\n', ["tune.trainer.WANDB_API_KEY=x"], "trainer.WANDB_API_KEY: a step"),
     ],
 )
 def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str, sets: list[str], told: str) -> None:
