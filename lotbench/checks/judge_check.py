@@ -32,6 +32,7 @@ from lotbench.run import results
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
 from lotbench.storage import run_folder
+from lotbench.storage.export import refuse_filled
 from lotbench.types import JSON
 
 
@@ -55,6 +56,7 @@ class Checked:
     sentences: tuple[str, ...] = ()
 
 
+STAGES = "stages.jsonl"
 Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
 
 
@@ -72,6 +74,8 @@ async def judge_check(
         LotbenchError: The request has a fault, or the check was stopped; the verdicts so far are written.
     """
     prepared = prepare(spec)
+    if spec.stages:
+        refuse_filled(spec.stages / STAGES, "mark")
     with file_errors(kept := judge_records.place(), advice="; the results of a check are kept there"):
         kept.mkdir(parents=True, exist_ok=True)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
@@ -212,7 +216,7 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
             name = (row.probe.sample, who, stage, str(guess), row.panel.variant)
             lines.setdefault(name, json.dumps(table, ensure_ascii=False))
     with run_folder.Folder(place) as out:
-        out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
+        out.write(STAGES, "".join(f"{line}\n" for line in lines.values()))
 
 
 def _size(record: Mapping[str, Any]) -> tuple[float, int]:

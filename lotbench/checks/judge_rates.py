@@ -123,12 +123,18 @@ def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
 
 
 def _group(readable: Sequence[Ruling], seed: int) -> dict[str, Agreement]:
-    """Return the agreement by group of rows: `all`, each language, each kind; rows without a kind count in every kind."""
+    """Return the agreement by group of rows: `all`, each language, each kind, and each kind in each of several languages.
+
+    Rows without a kind count in every kind.
+    """
     groups = {"all": readable}
-    for language in sorted({ruling.language for ruling in readable}):
+    languages = sorted({ruling.language for ruling in readable})
+    for language in languages:
         groups[language] = [ruling for ruling in readable if ruling.language == language]
     for kind in sorted({ruling.kind for ruling in readable if ruling.kind}):
         groups[kind] = [ruling for ruling in readable if ruling.kind in (kind, None)]
+        for language in languages if len(languages) > 1 else ():
+            groups[f"{language} {kind}"] = [each for each in groups[kind] if each.language == language]
     return {name: _agreement(chosen, seed) for name, chosen in groups.items()}
 
 

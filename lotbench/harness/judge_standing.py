@@ -4,7 +4,7 @@ Results of judge checks are read from their records in the store and passed to t
 check for each judge and each criterion that scores rest on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Validation, judged_by
@@ -90,7 +90,24 @@ def tested(record: Record) -> Rates:
         unreadable=unreadable,
         most_fpr=hard.get("high"),
         hard=hard.get("n", 0),
+        where=f"on the judge set's rows in {record['language']}"
+        if "language" in record
+        else "on the judge set",
     )
+
+
+def in_language(record: Record, languages: Collection[str]) -> Record:
+    """Return a check with the rates on rows of the one language that a run plays.
+
+    It is unchanged if the run plays several languages, or if the check has no rows of the language.
+    """
+    groups = record.get("groups", {})
+    language = next(iter(languages), "")
+    if len(languages) != 1 or language not in groups:
+        return record
+    start = f"{language} "
+    own = {name.removeprefix(start): group for name, group in groups.items() if name.startswith(start)}
+    return {**record, "groups": {**groups, **own, "all": groups[language]}, "language": language}
 
 
 def fpr(record: Record) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ exchanging samples of two runs, so they must be computable from any mixture of r
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -70,12 +70,34 @@ class PrimaryMetric:
         return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."
 
     def over(self, samples: Sequence[str]) -> Metric:
-        """Return the metric over these samples, or units, given by name."""
-        return self.measure([self.records[name] for name in samples])
+        """Return the metric over these samples, or units, given by name; with bounds if some of them lack answers."""
+        records = [self.records[name] for name in samples]
+        metric = self.measure(records)
+        if metric.bounds or self.least is None or self.most is None:
+            return metric
+        least = self.least(records, 0.0)
+        broken = sum(own is not now for own, now in zip(records, least, strict=True))
+        if not broken:
+            return metric
+        return between(metric, [self.measure(least), self.measure(self.most(records))], broken, len(records))
 
     def whole(self) -> Metric:
         """Return the metric over all records."""
         return self.over(list(self.records))
+
+
+def between(metric: Metric, others: Sequence[Metric], broken: int, of: int) -> Metric:
+    """Return a metric with the values of two others as its bounds; without bounds if any of the three has no value.
+
+    In the bounds, `least` and `most` are the values of the two `others`. `low` is the lower end of the interval of the
+    first, `high` the upper end of the interval of the second (None if open). `broken` is the number of tasks that broke
+    off or lack an answer, and `of` the number of all tasks.
+    """
+    if metric.value is None or any(other.value is None for other in others):
+        return metric
+    least, most = sorted(others, key=lambda other: other.value or 0.0)
+    values = {"least": least.value, "most": most.value, "low": least.low, "high": most.high}
+    return replace(metric, bounds={**values, "broken": broken, "of": of})
 
 
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:

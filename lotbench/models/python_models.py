@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import isawaitable, iscoroutinefunction
@@ -84,8 +84,9 @@ class CallableModel:
             if isinstance(answer, str):
                 answer = Reply(answer, "", seconds=seconds)
             if isinstance(answer, Reply):
-                reply = _REPLY.validate_json(orjson.dumps(storable(answer)), strict=True)
-                return replace(reply, model=(reply.model or self.model_id)[: chat_format.MAX_ID] + self.mark)
+                read = _REPLY.validate_json(orjson.dumps(storable(answer)), strict=True)
+                reply = _keyless(read, _secrets(self.call))
+                return replace(reply, model=(reply.model or self.model_id) + self.mark)
             why = f"returned {type(answer).__name__}"
         except ValidationError as error:
             why = f"returned a Reply with a fault: {faults_of(error)[0]}"
@@ -134,11 +135,8 @@ class LangChainModel:
         if chat_format.broken(message):
             discarded.get()(reply.usage if reply.usage != Usage() else None)
             raise CallFailed(f"{name}: the server failed while it wrote")
-        secrets = _secrets(chat)
-        model_id = chat_format.masked(reply.model, *secrets)[: chat_format.MAX_ID]
-        said = {what: text for what in ("text", "reasoning", "refusal") if (text := getattr(reply, what))}
-        clean: dict[str, Any] = {what: chat_format.keyless(text, *secrets) for what, text in said.items()}
-        return replace(reply, model=(model_id or name) + self.mark, **clean)
+        reply = _keyless(reply, _secrets(chat))
+        return replace(reply, model=(reply.model or name) + self.mark)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
@@ -197,6 +195,14 @@ def _secrets(chat: object = None) -> list[str]:
     held = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
     named = [value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name)]
     return [key for key in named + held if len(key) >= SHORTEST_KEY]
+
+
+def _keyless(reply: Reply, secrets: Sequence[str]) -> Reply:
+    """Return a reply with `***` in place of API keys, since some servers repeat them; its model id is cut to MAX_ID characters."""
+    said = {what: text for what in ("text", "reasoning", "refusal") if (text := getattr(reply, what))}
+    clean: dict[str, Any] = {what: chat_format.keyless(text, *secrets) for what, text in said.items()}
+    model_id = chat_format.masked(reply.model, *secrets)[: chat_format.MAX_ID]
+    return replace(reply, model=model_id, **clean)
 
 
 async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None, model: object) -> Any:

@@ -21,6 +21,7 @@ from lotbench.calls import embeddings, judge_records
 from lotbench.calls.footprint import Work, footprint
 from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
+from lotbench.config import judge_panel
 from lotbench.config.arm import arm, arm_settings, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, Servers, base_model, identity, parse
@@ -40,6 +41,7 @@ from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, check_command, planned
 from lotbench.run.plan import Plan, group_samples, reference, sampling_table
 from lotbench.storage import run_folder
+from lotbench.storage.datasets import shipped
 from lotbench.storage.jsonl import rows, tables
 from lotbench.storage.pictures.picture_file import encoded, media_type
 from lotbench.types import RUN_SCHEMA, Trace
@@ -122,6 +124,9 @@ def _build_report(
     for name in scored.keys() & quality.chance.keys():
         baselines = {**scored[name].baselines, "chance": quality.chance[name]}
         scores[name] = replace(scored[name], baselines=baselines)
+    if primary_metric.name in scores:
+        bounds = primary_metric.whole().bounds
+        scores[primary_metric.name] = replace(scores[primary_metric.name], bounds=bounds)
     preset = reference(benchmark)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     own = benchmark.sections(traces, settings, evidence)
@@ -326,7 +331,11 @@ def _own(plan: Plan, *, equal_repeats: bool) -> dict[str, str]:
     # A setting without a default is decided by the models of the roles, unless the user decides it.
     undecided = {name: None for name, field in type(settings).model_fields.items() if field.default is None}
     usual, _ = plan.benchmark.cast(settings.model_copy(update=undecided), plan.names, experiment.seed)
-    ours = settings.model_dump(exclude=arm_settings(settings) | {"panel"}, exclude_defaults=True)
+    ours = settings.model_dump(exclude=arm_settings(settings), exclude_defaults=True)
+    if ours.get("panel") in [
+        judge_panel.load(file).id for file in shipped("configs", "panels").glob("*.toml")
+    ]:
+        del ours["panel"]
     changed = {
         name: value for name, value in ours.items() if name not in undecided or value != getattr(usual, name)
     }

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from lotbench.regular_file import is_file
+
 PART = ".lotbench-part"
 """The suffix of a temporary file; kill -9 may leave one behind."""
 
@@ -43,7 +45,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
     Raises:
         OSError: The file cannot be written; its old content is unchanged.
+        RunFolderError: The path is a folder, pipe, socket or device.
     """
+    is_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:

@@ -8,7 +8,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lotbench.errors import UsageError
+from lotbench.regular_file import is_file
 from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import tables
 from lotbench.types import JSON
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -28,6 +31,17 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     content = text(rows, path.suffix if path else "")
     atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
     return len(rows)
+
+
+def refuse_filled(path: Path, *fields: str) -> None:
+    """Refuse to write a file of rows for people where one stands in which they have filled in one of the fields.
+
+    Raises:
+        UsageError: There is such a file.
+        DataError: There is a file that is no JSON lines.
+    """
+    if is_file(path) and any(row.get(name) is not None for _, row in tables(path) for name in fields):
+        raise UsageError(f"{path}: people have filled in rows of it: move it away, or name another file")
 
 
 def _shown(lines: str) -> str:

@@ -118,10 +118,10 @@ def opened(path: Path) -> AbstractContextManager[Folder | None]:
 
 
 def refuse_way_out(run: Path, out: Path) -> None:
-    """Refuse an output path inside a run folder that a symbolic link leads out of the folder.
+    """Refuse an output path inside a run folder that a symbolic link leads out of the folder, or that is a file of the run.
 
     Raises:
-        RunFolderError: Such a link leads out of the folder, or the path itself is a link in the folder.
+        RunFolderError: Such a link leads out of the folder, or the path itself is a link or a file in the folder.
     """
     inside = Path(os.path.abspath(out)).is_relative_to(os.path.abspath(run))
     if inside and not out.parent.resolve().joinpath(out.name).is_relative_to(run.resolve()):
@@ -130,6 +130,8 @@ def refuse_way_out(run: Path, out: Path) -> None:
         )
     if inside and out.is_symlink():
         raise RunFolderError(f"{out}: is a link, and nothing is written through one")
+    if inside and out.is_file() and out.suffix != ".csv":
+        raise RunFolderError(f"{out}: is a file of the run: name another one")
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:

@@ -546,6 +546,10 @@ async def test_a_langchain_model_never_repeats_a_key(
     shown += [await refusal(LangChainModel(lambda _: Chat(), picture))]
     shown += [await refusal(CallableModel(failing, picture, "python:mine"))]
     assert all("no *** here" in text and "sesame" not in text for text in shown)
+    monkeypatch.setenv("MISTRAL_API_KEY", key := "sk-sesame-" + "1" * 20)
+    assert (
+        await CallableModel(lambda heard: f"I got {key}", picture, "mine")(question())
+    ).text == "I got ***"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ def test_an_answer_that_did_not_come_may_have_been_the_worst(
     assert reasons(case) == () and other.least is not None and honest.least is not None
     values = list(other.records.values())
     assert other.measure(other.least(values, 0.0)).value < other.measure(values).value  # type: ignore[operator]
+    told = other.whole()
+    assert told.bounds["least"] < told.value < told.bounds["most"] and honest.whole().bounds == {}  # type: ignore[operator]
     whole = list(honest.records.values())
     assert all(now is before for now, before in zip(honest.least(whole, 0.0), whole, strict=True))
 

@@ -14,9 +14,11 @@ from lotbench import evaluate, load_run
 from lotbench.benchmarks.lotbench.judge_quality import _others
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.calls.journal import Totals
+from lotbench.checks import judge_rates as rates
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError
-from lotbench.harness.judge_validation import JudgeQuality
+from lotbench.harness import judge_standing
+from lotbench.harness.judge_validation import JudgePanel, JudgeQuality, Ruling
 from lotbench.metrics.primary_metric import mean_score
 from lotbench.report import trust
 from lotbench.report.leaderboard import differing
@@ -29,6 +31,11 @@ from tests.recorded import FOLDER
 from tests.recorded import recorded as recorded_run
 from tests.rules import game_rule
 
+PLANTED = (
+    ("en", "easy", False, 0, 150), ("en", "hard", False, 0, 150), ("en", None, True, 0, 60),
+    ("zh", "easy", False, 10, 50), ("zh", "hard", False, 10, 50), ("zh", None, True, 0, 60),
+)  # fmt: skip
+"""Rows of a judge set by language and kind: the right answer, how many are judged falsely, how many there are."""
 GAMES = datasets.samples(datasets.data_folder("", "lotbench"), Item)
 
 
@@ -99,6 +106,25 @@ def test_a_judge_that_decided_in_another_s_place_must_be_checked() -> None:
     traces = load_run(FOLDER / recorded_run("lotbench")).traces
     assert _others(traces, (0, 1)) == []
     assert _others(traces, (0,)) == [1]
+
+
+def test_a_run_in_one_language_is_trusted_by_the_judge_s_rates_in_it() -> None:
+    """Of 100 wrong Chinese guesses the judge took 20, of 300 English none: a Chinese run was trusted."""
+    rulings = [
+        Ruling("", f"{kind}{language}{at}", f"{kind}{language}{at}", kind, language, truth, said)
+        for language, kind, truth, false, n in PLANTED
+        for at, said in enumerate([truth] * (n - false) + [not truth] * false)
+    ]
+    record = {"set": {}, **rates.counted(rates.measure(rulings, JudgePanel("judge", (0,), "", {}), "", 0))}
+    judged = {
+        languages: judge_standing.tested(judge_standing.in_language(record, languages))
+        for languages in (("en", "zh"), ("zh",), ("en",), ("ja",))
+    }
+    assert [(one.fpr, one.negatives, one.hard) for one in judged.values()] == [
+        (0.05, 400, 200), (0.2, 100, 50), (0.0, 300, 150), (0.05, 400, 200)
+    ]  # fmt: skip
+    (why,) = [each for each in trust.faults(trust.Check("judge", "j", judged["zh",])) if "FPR" in each]
+    assert why == "the judge's FPR on the judge set's rows in zh is 0.200, above max_fpr 0.05"
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,11 @@ the rows of daeso.jsonl."""
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """Return the measured quality of a run's judges and oracle, with report sections, corrected scores and chance line."""
     settings, indexes = context.settings, deciding_judges(context.settings)
+    languages = {str(trace.score.parts.get("language")) for trace in context.traces}
 
     def record(role: str, indexes: Sequence[int], settings: Settings, criterion: str = "") -> Record | None:
-        return judge_standing.by_criterion(context, declared, role, indexes, settings).get(criterion)
+        check = judge_standing.by_criterion(context, declared, role, indexes, settings).get(criterion)
+        return check and judge_standing.in_language(check, languages)
 
     decides = record("judge", indexes, settings)
     alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.score import ENDS, between, bound, creativity, of_tally, score_ends, tally
+from lotbench.benchmarks.lotbench.score import ENDS, bound, creativity, of_tally, score_ends, tally
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.metrics.intervals import Floats
-from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, of_sums
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, between, by_sample, of_sums
 from lotbench.types import Metric, Trace
 
 
@@ -68,7 +68,7 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
         if not broken:
             return metric
         ends = [score([record.ends[end] for record in samples], games) for end in (0, 1)]
-        return between(metric, ends, broken)
+        return between(metric, ends, broken, games)
 
     return PrimaryMetric(
         "creativity_score",

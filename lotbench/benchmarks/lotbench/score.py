@@ -18,6 +18,7 @@ from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Ends, Floats, Statistic, estimated
+from lotbench.metrics.primary_metric import between
 from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
@@ -185,21 +186,8 @@ def with_bounds(
         metric,
         [measure(bound(games, settings.max_rounds, end), settings) for end in ENDS],
         sum(played.censored for played in games),
+        len(games),
     )
-
-
-def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
-    """Return a metric with the values of two others as its bounds; without bounds if any of the three has no value.
-
-    In the bounds, `least` and `most` are the values of the two `others`. `low` is the lower end of the interval of the
-    first, `high` the upper end of the interval of the second (None if open). `broken` is the number of games that broke
-    off, and `of` the number of all games.
-    """
-    if metric.value is None or any(other.value is None for other in others):
-        return metric
-    least, most = sorted(others, key=lambda other: other.value or 0.0)
-    values = {"least": least.value, "most": most.value, "low": least.low, "high": most.high}
-    return replace(metric, bounds={**values, "broken": broken, "of": metric.observations})
 
 
 def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:

@@ -117,7 +117,7 @@ def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tm
         found = [float(cell) for cell in row.split("|")[3:6]]
         assert found == pytest.approx([severity, -severity, 0], abs=1e-6)
     assert "never checked" in " ".join(run.summary["reasons"])
-    assert run.summary["arm"] == "v2"
+    assert run.summary["arm"] == "v2" and "panel = test@" in " ".join(run.summary["remarks"])
 
 
 ENTRY = (
