@@ -559,12 +559,16 @@ async def test_contested_rows_and_splits_other_than_test_are_left_out(data: Path
 
 async def test_chains_are_exported_for_people_to_mark(data: Path, rows: Path, tmp_path: Path) -> None:
     stages = tmp_path / "stages"
-    await judge_check(wanted(data, rows, tmp_path, limit=20, stages=stages), own=players(PlantedJudge(ITEMS)))
+    spec, own = wanted(data, rows, tmp_path, limit=20, stages=stages), players(PlantedJudge(ITEMS))
+    await judge_check(spec, own=own)
     lines = lines_of(stages / "stages.jsonl")
     chains = [line for line in lines if line["stage"] == "chain"]
     assert len({line["sample"] for line in chains}) == len(chains) > 3
     assert sum(line["stage"] == "intervened chain" and line["guess"] is not None for line in lines) == 20
     assert all(line["mark"] is None and line["text"] for line in lines)
+    write(stages, stages=[line | {"mark": True} for line in lines])
+    with pytest.raises(UsageError, match="people have filled in rows of it"):
+        await judge_check(spec, own=own)
 
 
 async def test_every_judge_mode_is_measured_when_asked_for(data: Path, rows: Path, tmp_path: Path) -> None:

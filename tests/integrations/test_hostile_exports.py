@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ def test_nothing_is_written_through_a_link_in_the_run_folder_nor_over_a_file(
     capsys.readouterr()
     assert main(["export", str(run), "--to", "huggingface", "--out", str(run / "run.json")]) == 2
     assert "run.json" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "pipe")
+    for out, why in ((run / "calls.jsonl", "a file of the run"), (tmp_path / "pipe", "no regular file")):
+        assert main(["export", str(run), "--out", str(out)]) == 2
+        assert why in capsys.readouterr().err
 
 
 def test_a_card_has_no_line_that_a_run_wrote(run: Path, tmp_path: Path) -> None:
