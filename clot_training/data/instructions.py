@@ -18,6 +18,7 @@ from clot_training.data.keywords import Words, content_words
 from clot_training.data.roles import batched, help_with
 from clot_training.records import Instruction, Kind, Work
 from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.errors import UsageError
 from lotbench.storage import atomic_write
 
 CHUNK = 500
@@ -56,6 +57,8 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
         "fewer": dict(sorted((maker.fewer + failed).items())),
         "screened": bool(config.instructions.screener),
     }
+    if not manifest["instructions"]:
+        raise UsageError(f"{folder / 'train.jsonl'}: no instruction: no row is left to learn from")
     freeze(config, folder)
     atomic_write.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return manifest

@@ -331,7 +331,10 @@ def keyless(text: str, *secrets: str) -> str:
 
     What `masked` leaves out of a very long text stays.
     """
-    keys = [secret for secret in secrets if len(secret) >= LEAST_KEY]
+    keys = sorted((secret for secret in secrets if len(secret) >= LEAST_KEY), key=len, reverse=True)
+    # Here a key is found across the limit too.
+    for key in keys:
+        text = text.replace(key, "***")
     return masked(text, *keys) + text[MAX_CHARACTERS:] if keys else text
 
 

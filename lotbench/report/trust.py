@@ -160,6 +160,7 @@ class Case:
         seed: The seed of their draw.
         guessed: The number of samples whose right answers rest on likes that writers guessed.
         uncovered: The metric that rests on verdicts of a judge which no check covers; "" if there is none.
+        helpers: What the roles do that are called and that no check covers, such as a rewriter of options.
         own: What is not lotbench's, by name, such as the folder of `samples`; empty texts for what is.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
@@ -184,6 +185,7 @@ class Case:
     seed: int = 0
     guessed: int = 0
     uncovered: str = ""
+    helpers: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     unanswered: int = 0
     covered: int | None = None
@@ -245,8 +247,11 @@ def remarks(case: Case) -> tuple[str, ...]:
 
 
 def _of_samples(case: Case) -> list[str]:
-    """Return remarks on the samples: who wrote them, what nobody checked or voted on, how they were drawn."""
-    notes = []
+    """Return remarks on the samples: who wrote and changed them, what nobody checked or voted on, how they were drawn."""
+    notes = [
+        f"No check covers the {role} ({', '.join(case.others[role].asked)}), which {about}."
+        for role, about in case.helpers.items()
+    ]
     for role in case.impartial:
         names = case.others[role].names
         kin = sorted({writer for writer in case.writers for name in names if makers(name) & makers(writer)})

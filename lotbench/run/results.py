@@ -299,7 +299,8 @@ def _case(
         for role, names in plan.names.items()
     }
     most = benchmark.calls(settings)
-    called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
+    every = {role: benchmark.roles[role] for role in roles if most.get(role)}
+    called = [role for role, declared in every.items() if declared.checked]
     return trust.Case(
         candidate=players["candidate"],
         others={role: players[role] for role in roles},
@@ -308,12 +309,13 @@ def _case(
         checks=quality.checks,
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
-        units=len(group_samples(plan.chosen)),
+        units=len({_unit(plan, name, ids[0]) for name, ids in group_samples(plan.chosen).items()}),
         whole=plan.of,
         hand_picked=plan.hand_picked,
         seed=plan.experiment.seed,
         guessed=sum(getattr(sample, "guessed", False) for sample in plan.chosen),
         uncovered=benchmark.validation.uncovered if benchmark.validation and "judge" in called else "",
+        helpers={role: declared.about for role, declared in every.items() if not declared.checked},
         own=_own(plan, equal_repeats=primary_metric.equal_repeats),
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
@@ -323,6 +325,13 @@ def _case(
         seen=None if plan.seen is None else len(plan.seen),
         demands=[*primary_metric.lacks, *_twins(totals, plan.names)],
     )
+
+
+def _unit(plan: Plan, name: str, sample: str) -> str:
+    """Return the name of a group of samples, or the digest of its picture: one picture under two names is one unit."""
+    with suppress(DataError, KeyError):
+        return plan.pictures[sample].sha256
+    return name
 
 
 def _own(plan: Plan, *, equal_repeats: bool) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The metadata in a data set's pictures, for `data check`."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from lotbench.harness.data_findings import Finding
@@ -13,16 +14,26 @@ _NO_METADATA = {"gamma", "srgb", "transparency", "interlace", "dpi", "aspect", "
 
 
 def metadata(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, tuple[str, ...]], list[Finding]]:
-    """Return the metadata entries in each sample's picture, by sample id, and a finding for each picture that is broken."""
+    """Return the metadata entries in each sample's picture, by sample id, and findings.
+
+    They are pictures that are broken, and those that another file has too.
+    """
     entries: dict[str, tuple[str, ...]] = {}
-    broken: list[Finding] = []
+    findings: list[Finding] = []
+    names: dict[bytes, str] = {}
     for item in items:
         if item.image:
             try:
                 entries[item.id] = entries_of(folder / item.image)
+                first = names.setdefault(sha256((folder / item.image).read_bytes()).digest(), item.image)
+                if first != item.image:
+                    text = (
+                        f"is the picture {first} under another name, and counts as another one in intervals"
+                    )
+                    findings.append(Finding(item.id, "image", text, grave=False))
             except (OSError, picture_file.PictureError) as error:
-                broken.append(Finding(item.id, "image", str(error)))
-    return entries, broken
+                findings.append(Finding(item.id, "image", str(error)))
+    return entries, findings
 
 
 def entries_of(path: Path) -> tuple[str, ...]:
