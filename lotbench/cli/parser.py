@@ -1,9 +1,11 @@
 """The parser of all commands with their flags; the function of a command is imported when the command runs."""
 
 import argparse
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
@@ -16,6 +18,17 @@ LAST_PORT = 65535
 SPLITS = ("test", "tune", "all")
 IMPORTED = "oogiri-go, caption-contest, hicbench, liveideabench, rinobench, liveideabench-ideas"
 EPILOG = "try it without a key: lotbench play, or lotbench local install && lotbench watch"
+
+
+RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
+"""The new names of flags that some commands had under another name, by old name."""
+
+
+@cache
+def instead(of: str) -> Mapping[str, str]:
+    """Return what to do instead of each removed command (of `commands`) or flag (`flags`), by name."""
+    lines: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("removed.toml").read_text("utf-8"))[of]
+    return lines
 
 
 def _near(word: str, names: Iterable[str]) -> str:
@@ -34,7 +47,12 @@ class Parser(argparse.ArgumentParser):
         flags = [arg.partition("=")[0] for arg in rest if arg.startswith("--") and arg != "--"]
         if flags:
             own_flags = [name for name in self._option_string_actions if name.startswith("--")]
-            self.error(f"no flag {flags[0]}{_near(flags[0], own_flags)}")
+            now = RENAMED.get(flags[0])
+            near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
+            command, gone = self.prog.removeprefix("lotbench "), instead("flags")
+            for name in (flags[0], f"{command} {flags[0]}"):
+                near = f": {gone[name]}" if name in gone else near
+            self.error(f"no flag {flags[0]}{near}")
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
@@ -46,6 +64,10 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
+            command = f"{self.prog} {value}".removeprefix("lotbench ")
+            gone = instead("commands")
+            if command in gone:
+                self.error(f"no command {command}: {gone[command]}")
             near = _near(str(value), map(str, action.choices or ()))
             error.message = f"there is no {value}{near}" if near else error.message
             raise
