@@ -105,20 +105,21 @@ class PlantedJudge:
     unreadable: Callable[[str], bool] = lambda guess: False
     seed: str = ""
     right: dict[tuple[str, str], bool] = field(init=False)
+    keys: set[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         responses = {item.id: item.response for item in self.items}
         self.right = {
             (responses[row["sample"]], words.same(row["guess"])): row["label"] for row in filled(self.items)
         }
-        self.right |= {(item.response, words.same(item.key_text)): True for item in self.items}
+        self.keys = {(item.response, words.same(item.key_text)) for item in self.items}
+        self.right |= dict.fromkeys(self.keys, True)
 
     def verdict(self, response: str, guess: str, call: object = None) -> bool:
         """What it says of a guess."""
         place = (response, words.same(guess))
         label = self.right.get(place, False)
-        keys = {(item.response, words.same(item.key_text)) for item in self.items}
-        if place not in self.right or place in keys:
+        if place not in self.right or place in self.keys:
             return label
         wrong = chance("judge", self.seed, *place) < (self.fnr if label else self.fpr)
         return label is not (wrong is not (chance("flip", self.seed, *place, call) < self.flips))
