@@ -110,30 +110,30 @@ def shipped_once() -> Iterator[None]:
     samples, prompts, home = datasets.samples, datasets.prompts, datasets.shipped("data")
     known, packed = functools.cache(samples), functools.cache(prompts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(datasets, "samples", lambda at, item: (known if at.parent == home else samples)(at, item))
+        patch.setattr(datasets, "samples", lambda at, it: (known if at.parent == home else samples)(at, it))
         patch.setattr(datasets, "prompts", lambda name, at="": prompts(name, at) if at else packed(name))
         yield
 
 
-_drawings: dict[str, bytes] = {}
-
-
-@pytest.fixture(autouse=True)
-def drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once(pytestconfig: pytest.Config) -> Iterator[None]:
     """A plot takes 80 ms of CPU and a small picture 150; runs of tests end with the same few. Tests of reports draw anew.
 
-    In a fast test elsewhere a plot stands for all of its kind on that place of a page; its title and description are its own.
+    In the fast tier a plot elsewhere stands for all of its kind at that place of a page, under their own descriptions.
     """
-    if request.path.parent.name == "report":
-        return
-    alike = not request.node.get_closest_marker("slow")
-    for name, drawing in (("lotbench.report.html.plots", "rendered"), ("lotbench.run.results", "encoded")):
-        if (module := sys.modules.get(name)) is not None:
-            monkeypatch.setattr(module, drawing, once(getattr(module, drawing), alike=alike))
+    from lotbench.report.html import plots
+    from lotbench.run import results
+
+    alike = "not slow" in pytestconfig.option.markexpr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "rendered", once(plots.rendered, alike=alike))
+        patch.setattr(results, "encoded", once(results.encoded, alike=alike))
+        yield
 
 
 def once(draw: Callable[..., bytes], *, alike: bool) -> Callable[..., bytes]:
     """Draw what was not drawn before; a picture is known by its bytes, wherever it is, a plot by its data or its kind."""
+    drawings: dict[str, bytes] = {}
 
     def key(part: object) -> object:
         if isinstance(part, pathlib.Path) and part.is_file():
@@ -143,10 +143,12 @@ def once(draw: Callable[..., bytes], *, alike: bool) -> Callable[..., bytes]:
         return part
 
     def drawn(*what: object, **how: object) -> bytes:
+        if os.environ.get("PYTEST_CURRENT_TEST", "").startswith("tests/report/"):
+            return draw(*what, **how)
         known = hashlib.sha256(repr(([key(part) for part in what], how)).encode()).hexdigest()
-        if known not in _drawings:
-            _drawings[known] = draw(*what, **how)
-        return _drawings[known]
+        if known not in drawings:
+            drawings[known] = draw(*what, **how)
+        return drawings[known]
 
     return drawn
 

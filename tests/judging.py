@@ -39,19 +39,11 @@ def filled(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
     rows = []
     for item in items:
         place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
+        said = [(text, True, None) for text in item.accept]
+        said += [(one.text, False, one.difficulty) for one in item.reject]
         rows += [
-            {**place, "guess": text, "label": True, "difficulty": None, "labels": [True, True]}
-            for text in item.accept
-        ]
-        rows += [
-            {
-                **place,
-                "guess": one.text,
-                "label": False,
-                "difficulty": one.difficulty,
-                "labels": [False, False],
-            }
-            for one in item.reject
+            {**place, "guess": guess, "label": label, "difficulty": difficulty, "labels": [label, label]}
+            for guess, label, difficulty in said
         ]
     return rows
 
@@ -65,18 +57,9 @@ def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
             text = (
                 f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
             )
-            rows.append(
-                {
-                    "sample": item.id,
-                    "language": item.language,
-                    "split": split,
-                    "contested": False,
-                    "question": text,
-                    "label": label,
-                    "kind": "plain" if number % 2 else "negation",
-                    "labels": [label, label],
-                }
-            )
+            place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
+            said = {"question": text, "label": label, "kind": "plain" if number % 2 else "negation"}
+            rows.append({**place, **said, "labels": [label, label]})
     return rows
 
 

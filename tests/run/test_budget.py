@@ -54,13 +54,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeServer:
 
 def spent(run: Path) -> list[tuple[int, float]]:
     """Tokens and US dollars of each call of a run."""
-    return [
-        (
-            entry.reply.usage.input_tokens + entry.reply.usage.output_tokens,
-            price(parse(entry.asked)).cost(entry.reply.usage),
-        )
-        for entry in read_journal(run / "calls.jsonl")
-    ]
+    used = [(entry.reply.usage, parse(entry.asked)) for entry in read_journal(run / "calls.jsonl")]
+    return [(usage.input_tokens + usage.output_tokens, price(name).cost(usage)) for usage, name in used]
 
 
 def at_most_the_calls_in_flight(costs: list[float], ceiling: float) -> bool:
