@@ -208,9 +208,7 @@ def labelled(folder: Path) -> None:
             }
             for at, line in enumerate(lines)
         ]
-        (folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in filled), encoding="utf-8"
-        )
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in filled), "utf-8")
 
 
 def official_ideas(folder: Path) -> None:
