@@ -20,9 +20,7 @@ def build(folder: Path) -> Path:
     project = tomllib.loads(files["pyproject.toml"])["project"]
     about = folder / f"{project['name']}-{project['version']}.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text(
-        f"Name: {project['name']}\nVersion: {project['version']}\n", encoding="utf-8"
-    )
+    (about / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n", "utf-8")
     points = [
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
         for group, entries in project["entry-points"].items()

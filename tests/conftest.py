@@ -10,6 +10,7 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import math
 import os
 import pathlib
 import socket
@@ -34,7 +35,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 # Examples are drawn alike on every machine, and a busy machine is no failure. The fast tier draws fewer: see pytest_configure.
 hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None, database=None)
-hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("lotbench"), max_examples=40)
+hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("lotbench"), max_examples=25)
 # Libraries that look for a name on the hub are told at once that there is none; processes inherit it.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # The matrices of tests are small: more threads than one wait for each other, a hundred times as long on busy cores.
@@ -101,27 +102,53 @@ def one_tls_context() -> Iterator[None]:
         yield
 
 
-_drawings: dict[str, bytes] = {}
+@pytest.fixture(scope="session", autouse=True)
+def shipped_once() -> Iterator[None]:
+    """Nearly every run reads shipped samples and prompts, which nobody changes; the samples take 50 ms of CPU."""
+    from lotbench.storage import datasets
+
+    samples, prompts, home = datasets.samples, datasets.prompts, datasets.shipped("data")
+    known, packed = functools.cache(samples), functools.cache(prompts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "samples", lambda at, it: (known if at.parent == home else samples)(at, it))
+        patch.setattr(datasets, "prompts", lambda name, at="": prompts(name, at) if at else packed(name))
+        yield
 
 
-@pytest.fixture(autouse=True)
-def drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plot takes 80 ms of CPU and a small picture 150; runs of tests end with the same few. Tests of reports draw anew."""
-    if request.path.parent.name == "report":
-        return
-    for name, drawing in (("lotbench.report.html.plots", "rendered"), ("lotbench.run.results", "encoded")):
-        if (module := sys.modules.get(name)) is not None:
-            monkeypatch.setattr(module, drawing, once(getattr(module, drawing)))
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once(pytestconfig: pytest.Config) -> Iterator[None]:
+    """A plot takes 80 ms of CPU and a small picture 150; runs of tests end with the same few. Tests of reports draw anew.
+
+    In the fast tier a plot elsewhere stands for all of its kind at that place of a page, under their own descriptions.
+    """
+    from lotbench.report.html import plots
+    from lotbench.run import results
+
+    alike = "not slow" in pytestconfig.option.markexpr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "rendered", once(plots.rendered, alike=alike))
+        patch.setattr(results, "encoded", once(results.encoded, alike=alike))
+        yield
 
 
-def once(draw: Callable[..., bytes]) -> Callable[..., bytes]:
-    """Draw what was not drawn before; a picture is known by its bytes, wherever it is."""
+def once(draw: Callable[..., bytes], *, alike: bool) -> Callable[..., bytes]:
+    """Draw what was not drawn before; a picture is known by its bytes, wherever it is, a plot by its data or its kind."""
+    drawings: dict[str, bytes] = {}
+
+    def key(part: object) -> object:
+        if isinstance(part, pathlib.Path) and part.is_file():
+            return part.read_bytes()
+        if alike and (series := getattr(part, "series", None)):
+            return part.kind, any(math.isfinite(x + y) for points in series.values() for x, y in points)
+        return part
 
     def drawn(*what: object, **how: object) -> bytes:
-        known = [one.read_bytes() if isinstance(one, pathlib.Path) and one.is_file() else one for one in what]
-        if (key := hashlib.sha256(repr((known, how)).encode()).hexdigest()) not in _drawings:
-            _drawings[key] = draw(*what, **how)
-        return _drawings[key]
+        if os.environ.get("PYTEST_CURRENT_TEST", "").startswith("tests/report/"):
+            return draw(*what, **how)
+        known = hashlib.sha256(repr(([key(part) for part in what], how)).encode()).hexdigest()
+        if known not in drawings:
+            drawings[known] = draw(*what, **how)
+        return drawings[known]
 
     return drawn
 

@@ -39,19 +39,11 @@ def filled(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
     rows = []
     for item in items:
         place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
+        said = [(text, True, None) for text in item.accept]
+        said += [(one.text, False, one.difficulty) for one in item.reject]
         rows += [
-            {**place, "guess": text, "label": True, "difficulty": None, "labels": [True, True]}
-            for text in item.accept
-        ]
-        rows += [
-            {
-                **place,
-                "guess": one.text,
-                "label": False,
-                "difficulty": one.difficulty,
-                "labels": [False, False],
-            }
-            for one in item.reject
+            {**place, "guess": guess, "label": label, "difficulty": difficulty, "labels": [label, label]}
+            for guess, label, difficulty in said
         ]
     return rows
 
@@ -65,18 +57,9 @@ def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
             text = (
                 f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
             )
-            rows.append(
-                {
-                    "sample": item.id,
-                    "language": item.language,
-                    "split": split,
-                    "contested": False,
-                    "question": text,
-                    "label": label,
-                    "kind": "plain" if number % 2 else "negation",
-                    "labels": [label, label],
-                }
-            )
+            place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
+            said = {"question": text, "label": label, "kind": "plain" if number % 2 else "negation"}
+            rows.append({**place, **said, "labels": [label, label]})
     return rows
 
 
@@ -105,20 +88,21 @@ class PlantedJudge:
     unreadable: Callable[[str], bool] = lambda guess: False
     seed: str = ""
     right: dict[tuple[str, str], bool] = field(init=False)
+    keys: set[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         responses = {item.id: item.response for item in self.items}
         self.right = {
             (responses[row["sample"]], words.same(row["guess"])): row["label"] for row in filled(self.items)
         }
-        self.right |= {(item.response, words.same(item.key_text)): True for item in self.items}
+        self.keys = {(item.response, words.same(item.key_text)) for item in self.items}
+        self.right |= dict.fromkeys(self.keys, True)
 
     def verdict(self, response: str, guess: str, call: object = None) -> bool:
         """What it says of a guess."""
         place = (response, words.same(guess))
         label = self.right.get(place, False)
-        keys = {(item.response, words.same(item.key_text)) for item in self.items}
-        if place not in self.right or place in keys:
+        if place not in self.right or place in self.keys:
             return label
         wrong = chance("judge", self.seed, *place) < (self.fnr if label else self.fpr)
         return label is not (wrong is not (chance("flip", self.seed, *place, call) < self.flips))

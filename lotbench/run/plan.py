@@ -6,6 +6,7 @@ All faults of a configuration are found here, before the first call and before a
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +30,7 @@ REPLY_TOKENS = 4096
 """The default maximum of tokens in a reply, including reasoning."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Everything that determines a run.
 
@@ -70,7 +71,7 @@ class Plan:
     recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
-    @property
+    @cached_property
     def digests(self) -> dict[str, str]:
         """The digests of all that scores depend on, by name."""
         if self.recorded is not None:

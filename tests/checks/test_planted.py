@@ -251,9 +251,7 @@ def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_pat
     (tmp_path / "set.toml").write_bytes((FEW / "hicbench" / "set.toml").read_bytes())
     lines = rows("hicbench", "answers.jsonl", FEW)
     lines[0] |= {"checker": "somebody", "blind_false": True, "blind_inventive": True}
-    (tmp_path / "answers.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8"
-    )
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
     experiment = Experiment(benchmark="hicbench", roles={"judge": ("python:j",)})
     wanted = CheckOrder(Config(experiment=experiment, limits=Limits()), judge_set=str(tmp_path), split="all")
     made = prepare(wanted)

@@ -138,7 +138,7 @@ def test_a_row_has_a_command_and_a_place_or_says_why_not(row: Row) -> None:
 
 
 def oogiri(folder: Path) -> None:
-    """Oogiri-GO as it is published, in small: a file a language, five responses to each of 640 prompts."""
+    """Oogiri-GO as it is published, in small: a file a language, five responses to each of 320 prompts."""
     (folder / "SRC/images").mkdir(parents=True)
     # Small, since each of the thousands is decoded twice.
     Image.new("RGB", (48, 32), "teal").save(drawn := io.BytesIO(), "PNG")
@@ -146,7 +146,7 @@ def oogiri(folder: Path) -> None:
     cells = [
         (kind, file) for kind in ("I2T", "T2T", "IT2T") for file in rows if (kind, file) != ("IT2T", "en")
     ]
-    for n in range(640):
+    for n in range(320):
         kind, file = cells[n % len(cells)]
         if "I" in kind:
             (folder / f"SRC/images/{n}.png").write_bytes(drawn.getvalue())
@@ -208,9 +208,7 @@ def labelled(folder: Path) -> None:
             }
             for at, line in enumerate(lines)
         ]
-        (folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in filled), encoding="utf-8"
-        )
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in filled), "utf-8")
 
 
 def official_ideas(folder: Path) -> None:

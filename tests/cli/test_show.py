@@ -20,9 +20,7 @@ def test_the_prompts_of_a_preset_are_shown(preset: str, capsys: pytest.CaptureFi
 
 def test_settings_of_a_file_are_those_of_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(
-        'benchmark = "hicbench"\n[settings]\nstrategy = "rag"\nanswer_tokens = 33\n', encoding="utf-8"
-    )
+    file.write_text('benchmark = "hicbench"\n[settings]\nstrategy = "rag"\nanswer_tokens = 33\n', "utf-8")
     assert main(["show", "--config", str(file)]) == 0
     shown = capsys.readouterr().out
     assert "no more than 33 tokens" in shown and "Facts: A nitrogen atom" in shown

@@ -26,6 +26,13 @@ NAMES: Mapping[str, Callable[[int], str]] = {
 }
 DATA = {"hicbench": "hicbench", "liveideabench": "liveideabench", "rinobench": "rinobench_easy"}
 ROWS = {name: getattr(planted_rates, name)(NAMES[name]) for name in NAMES}
+KINDS = {row.answer: row.kind for row in ROWS["hicbench"]}
+PAIRS = {
+    frozenset((row.one, row.other)): row.letter for row in ROWS["liveideabench"] if hasattr(row, "letter")
+}
+TRIPLES = [row for row in ROWS["liveideabench"] if hasattr(row, "versions")]
+PLACES = {version: (row.respect, n) for row in TRIPLES for n, version in enumerate(row.versions)}
+GROUNDED = {one.text: one.grounded for row in ROWS["rinobench"] for one in row.claims}
 Rule = Callable[[Any], Mapping[str, Any]]
 
 
@@ -40,8 +47,7 @@ def between(text: str, first: str, last: str) -> str:
 
 
 def hic(request: Any) -> Mapping[str, Any]:
-    kinds = {row.answer: row.kind for row in ROWS["hicbench"]}
-    kind = kinds.get(between(hear(request).text, "ANSWER", "END OF ANSWER"), "dull")
+    kind = KINDS.get(between(hear(request).text, "ANSWER", "END OF ANSWER"), "dull")
     marks = {"originality": 5 if "inventive" in kind else 2, "feasibility": 4, "value": 4}
     return {**marks, "hallucination": "Yes" if "false" in kind else "No"}
 
@@ -49,20 +55,9 @@ def hic(request: Any) -> Mapping[str, Any]:
 def liveidea(request: Any) -> Mapping[str, Any]:
     text = hear(request).text
     if "grade" in hear(request).form:
-        letters = {
-            frozenset((row.one, row.other)): row.letter
-            for row in ROWS["liveideabench"]
-            if hasattr(row, "letter")
-        }
         ideas = (between(text, "FIRST IDEA", "SECOND IDEA"), between(text, "SECOND IDEA", "END OF IDEAS"))
-        return {"grade": letters.get(frozenset(ideas), "A")}
-    places = {
-        version: (row.respect, place)
-        for row in ROWS["liveideabench"]
-        if hasattr(row, "versions")
-        for place, version in enumerate(row.versions)
-    }
-    respect, place = places.get(between(text, "IDEA", "END OF IDEA"), ("clarity", 0))
+        return {"grade": PAIRS.get(frozenset(ideas), "A")}
+    respect, place = PLACES.get(between(text, "IDEA", "END OF IDEA"), ("clarity", 0))
     return {"analysis": "so", "originality": 5, "feasibility": 6, "clarity": 6} | {respect: 9 - 3 * place}
 
 
@@ -72,8 +67,7 @@ def rinobench(request: Any) -> Mapping[str, Any]:
         return {"steps": ["compare them"]}
     if "score" in form:
         return {"reason": "so", "score": 7}
-    grounded = {one.text: one.grounded for row in ROWS["rinobench"] for one in row.claims}
-    return rino(lambda claim, gold, text: (claim == gold, grounded.get(claim, True)))(request)
+    return rino(lambda claim, gold, text: (claim == gold, GROUNDED.get(claim, True)))(request)
 
 
 PERFECT: Mapping[str, Rule] = {"hicbench": hic, "liveideabench": liveidea, "rinobench": rinobench}

@@ -83,22 +83,23 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
 
 
 async def test_equal_models_that_a_limit_stopped_go_on_play_all_and_are_not_told_apart(
-    data: Path, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    data = data_set(tmp_path / "some", ITEMS[:12])
     with FakeServer(rule=world) as server:
         models = named(server, "weak", "also-weak")
         with pytest.raises(LimitReached):
-            await duel(asked(server, data, token_limit=40_000), models, out=tmp_path)
+            await duel(asked(server, data, token_limit=20_000), models, out=tmp_path)
         runs = [load_run(path.parent) for path in sorted(tmp_path.glob("*/run.json"))]
         before = sum(len(run.traces) for run in runs)
         last = await resume_duel(runs, token_limit=10_000_000)
-        assert len(runs) == 2 and 0 < before < 48 == sum(len(run.traces) for run in last.runs)
+        assert len(runs) == 2 and 0 < before < 24 == sum(len(run.traces) for run in last.runs)
         with pytest.raises(UsageError, match="no runs of one duel"):
             await resume_duel([runs[0], replace(runs[1], duel="another")])
         for some in (runs[:1], [*runs, runs[0]]):
             with pytest.raises(UsageError, match="all of its runs, each named once"):
                 await resume_duel(some)
-    assert (last.at, last.of, last.units) == (4, 4, len(ITEMS)) and last.over and last.apart == []
+    assert (last.at, last.of, last.units) == (4, 4, 12) and last.over and last.apart == []
     assert all(run.summary["complete"] for run in last.runs)
     assert last.level == pytest.approx(0.044, abs=1e-4)
 

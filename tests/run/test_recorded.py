@@ -148,26 +148,28 @@ def test_a_trace_of_another_shape_is_named(
     )
 
 
+TODAY: dict[str, dict[str, Any]] = {
+    "lotbench": {
+        "data": "lotbench_easy",
+        "samples": ("lot-0001", "lot-0003", "lot-0070"),
+        "settings": {"arm": "caption", "max_rounds": 5},
+    },
+    "liveideabench": {"samples": ("kw-001", "kw-030", "kw-200"), "settings": {"ideas": 2}},
+}
+
+
+@pytest.fixture(scope="module", params=TODAY)
+def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    name = request.param
+    cast: dict[str, Any] = {**players(name), **TODAY[name], "repeats": 1, "max_failed": 1.0}
+    return name, asyncio.run(evaluate(name, out=tmp_path_factory.mktemp("whole"), **cast)).path
+
+
 @pytest.mark.parametrize("change", [renamed, grown, gone])
-@pytest.mark.parametrize(
-    ("benchmark", "fields"),
-    [
-        (
-            "lotbench",
-            {
-                "data": "lotbench_easy",
-                "samples": ("lot-0001", "lot-0003", "lot-0070"),
-                "settings": {"arm": "caption", "max_rounds": 5},
-            },
-        ),
-        ("liveideabench", {"samples": ("kw-001", "kw-030", "kw-200"), "settings": {"ideas": 2}}),
-    ],
-)
 def test_a_run_begun_today_goes_on_whatever_becomes_of_its_data_set(
-    benchmark: str, fields: dict[str, Any], change: Callable[[Path], None], tmp_path: Path, shelf: Path
+    begun: tuple[str, Path], change: Callable[[Path], None], tmp_path: Path, shelf: Path
 ) -> None:
-    cast: dict[str, Any] = {**players(benchmark), **fields, "repeats": 1, "max_failed": 1.0}
-    whole = asyncio.run(evaluate(benchmark, out=tmp_path / "whole", **cast)).path
+    benchmark, whole = begun
     run = Path(shutil.copytree(whole, tmp_path / "cut"))
     cut_off(run)
     change(shelf / MOVED.get(benchmark, benchmark))
