@@ -1,7 +1,5 @@
 """Candidates for standard evaluation: they find the problem behind a request and answer it by a policy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random

@@ -1,7 +1,5 @@
 """Ideas for the tests of RINoBench, and judges of it whose every word is planted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small episodes of LiveIdeaBench: what its tests share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

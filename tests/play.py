@@ -7,8 +7,6 @@ The sample is `SAMPLE` unless another is named; the three samples beside it lend
 trial of a causal chain.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Small games against the fake server: what tests of whole runs share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

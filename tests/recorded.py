@@ -4,8 +4,6 @@
 `python -m tests.record` writes them anew.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

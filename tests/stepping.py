@@ -1,7 +1,5 @@
 """Stepping games in tests: a policy that is also a candidate of `evaluate`, judges that count, traces without times."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace

@@ -44,6 +44,8 @@ def make(parsed: argparse.Namespace) -> None:
     out, lines = Path(parsed.out), "".join(f"{item.model_dump_json(exclude_none=True)}\n" for item in items)
     if out.exists() and out.read_bytes() != lines.encode():
         raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
+    if not out.exists() and (votes := out.with_name(f"{out.name}.votes.jsonl")).exists():
+        raise UsageError(f"{votes}: has votes on an earlier ballot: choose another --out, or move them away")
     atomic_write.write(out, lines)
     named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
@@ -173,11 +175,14 @@ def rank(parsed: argparse.Namespace) -> None:
 
     Raises:
         DataError: The ballot or the votes file has faults, or a picture of the ballot is not in its data set.
+        UsageError: The folder holds a data set already.
     """
     path, votes_path, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
     ranked_rows = ballots.ranked(items, read_votes(votes_path, letters))
+    if (out / "samples.jsonl").exists():
+        raise UsageError(f"{out}: holds a data set already")
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)

@@ -80,7 +80,8 @@ def tested(record: Record) -> Rates:
     if "all" not in record["groups"]:
         # A record of field labels only: the judge was never checked on a judge set.
         return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
-    of, hard = record["groups"]["all"], fpr(record) or {}
+    groups = record["groups"]
+    of, most = groups["all"], fpr(record) or {}
     return Rates(
         fpr=of["fpr"]["value"],
         fnr=of["fnr"]["value"],
@@ -88,8 +89,8 @@ def tested(record: Record) -> Rates:
         negatives=of["fpr"]["n"],
         positives=of["fnr"]["n"],
         unreadable=unreadable,
-        most_fpr=hard.get("high"),
-        hard=hard.get("n", 0),
+        most_fpr=most.get("high"),
+        hard=groups["hard"]["fpr"]["n"] if "hard" in groups else 0,
         where=f"on the judge set's rows in {record['language']}"
         if "language" in record
         else "on the judge set",

@@ -91,7 +91,7 @@ class Rates:
         negatives: The number of labelled negatives with a readable verdict.
         positives: The number of labelled positives with a readable verdict.
         unreadable: The share of all verdicts that could not be read.
-        most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
+        most_fpr: The upper end of the 95 % interval of the FPR on hard negatives, or on all if none is hard; None if unknown.
         hard: The number of hard negatives.
         where: The rows that the rates are from: `on the judge set`, `in the field`.
     """
@@ -241,7 +241,7 @@ def remarks(case: Case) -> tuple[str, ...]:
         if rates and _may_exceed(rates, bounds) and not bounds.upper_end:
             notes.append(
                 f"The {check.role}'s FPR{f' of {check.task}' if check.task else ''} may be as high as {rates.most_fpr:.3f}, above "
-                f"{bounds.max_fpr:g} (95 % interval, {rates.hard} rows judged by {check.who})."
+                f"{bounds.max_fpr:g} (95 % interval, {rates.hard or rates.negatives} rows judged by {check.who})."
             )
     return tuple(notes)
 
@@ -344,8 +344,8 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    # Labels of the run's own verdicts have no hard negatives.
-    if bounds.upper_end and rates.most_fpr is None and rates.where != "in the field":
+    # Labels of the run's own verdicts have no hard negatives; of a judge set without any, the rate on all rows tells nothing.
+    if bounds.upper_end and (rates.most_fpr is None or not rates.hard) and rates.where != "in the field":
         yield f"{name}'s FPR on hard negatives has no upper end: too few rows or samples to bound it"
     elif bounds.upper_end and _may_exceed(rates, bounds):
         fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))

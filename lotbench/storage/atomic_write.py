@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from lotbench.regular_file import is_file
+from lotbench.regular_file import regular
 
 PART = ".lotbench-part"
 """The suffix of a temporary file; kill -9 may leave one behind."""
@@ -44,10 +44,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file that gets the name `path` when the block ends, and is removed if the block raises.
 
     Raises:
-        OSError: The file cannot be written; its old content is unchanged.
-        RunFolderError: The path is a folder, pipe, socket or device.
+        OSError: The file cannot be written, or is a pipe, socket or device; its old content is unchanged.
     """
-    is_file(path)
+    with suppress(FileNotFoundError):
+        os.close(regular(path, os.O_RDONLY))
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
     try:

@@ -6,8 +6,6 @@ Judge and oracle are scripted, so that what is measured is the environment: grap
 opening are paid once and are shown apart; CPU a turn is of everything after that, the scripts among it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import resource

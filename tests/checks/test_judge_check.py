@@ -477,8 +477,8 @@ async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agree
     put(other, doubted)
     assert main(["judge-check", "--labels", str(file), "--labels", str(other)]) == 0
     said = capsys.readouterr().out
-    # Where one says yes and one no, nobody has decided.
-    assert "4 rows have no label yet, or as many for as against" in said
+    # Where one says yes and one no, nobody has decided; the three that the judge refused too are then wrong.
+    assert "1 rows have no label yet, or as many for as against" in said
     results.rewritten(run)
     about = section(load_run(run.path))
     assert "People among themselves: kappa" in about and "the judge and one person: kappa" in about
@@ -509,10 +509,8 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
     labelled(file)
     other = await game(data, tmp_path, judge, repeats=1)
     assert not [name for name in other.summary["scores"] if name.endswith("_corrected")]
-    assert (
-        f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
-        in section(other)
-    )
+    told = f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
+    assert told in section(other)
     # Nor do they if its folder gets the name of the labelled run.
     there = tmp_path / "elsewhere" / one.path.name
     shutil.move(other.path, there)

@@ -70,10 +70,8 @@ def test_a_library_that_cannot_write_ends_a_step_in_one_line(
 
     monkeypatch.setitem(STEPS, "merge", (merge, ""))
     assert main(["merge", *configured(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err
-        == f"clot: the work folder: {said}; is the disk full?; the same command goes on\n"
-    )
+    told = f"clot: the work folder: {said}; is the disk full?; the same command goes on\n"
+    assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize(

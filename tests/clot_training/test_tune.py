@@ -151,11 +151,8 @@ def test_pictures_are_scaled_down_to_so_many_pixels(tmp_path: Path) -> None:
     turned[0x0112] = 6
     PIL.Image.new("RGB", (400, 100)).save(tmp_path / "wide.jpg", exif=turned)
     for most, size in ((1 << 20, (100, 400)), (10_000, (50, 200))):
-        assert (
-            picture(str(tmp_path / "wide.jpg"), most).size
-            == size
-            == _scaled(str(tmp_path / "wide.jpg"), most)
-        )
+        wide = str(tmp_path / "wide.jpg")
+        assert picture(wide, most).size == size == _scaled(wide, most)
 
 
 def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:

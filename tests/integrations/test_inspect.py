@@ -1,7 +1,5 @@
 """What the real inspect_ai makes of our logs and of our tasks: its newest release, in an environment of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from concurrent.futures import Future

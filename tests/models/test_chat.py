@@ -1,7 +1,5 @@
 """The client over real HTTP: what an endpoint refuses is learned once, and keys go where they belong."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -547,9 +545,8 @@ async def test_a_langchain_model_never_repeats_a_key(
     shown += [await refusal(CallableModel(failing, picture, "python:mine"))]
     assert all("no *** here" in text and "sesame" not in text for text in shown)
     monkeypatch.setenv("MISTRAL_API_KEY", key := "sk-sesame-" + "1" * 20)
-    assert (
-        await CallableModel(lambda heard: f"I got {key}", picture, "mine")(question())
-    ).text == "I got ***"
+    repeats = CallableModel(lambda heard: f"I got {key}", picture, "mine")
+    assert (await repeats(question())).text == "I got ***"
 
 
 @pytest.mark.parametrize(

@@ -137,10 +137,8 @@ def test_differences_say_what_is_known_of_the_judge(informative: list[Trace]) ->
     checked = {"value": 0.021, "low": 0.012, "high": 0.034, "hits": 12, "n": 571}
     runs = [entry("one", informative, checked=checked), entry("other", informative)]
     section = next(part for part in sections(board(runs)) if part.title == "Differences")
-    assert (
-        "The judge's FPR, checked on hard negatives: 0.021 (0.012 to 0.034), n = 571; p allows for its upper end."
-        in section.notes
-    )
+    rate = "The judge's FPR, checked on hard negatives: 0.021 (0.012 to 0.034), n = 571"
+    assert f"{rate}; p allows for its upper end." in section.notes
     unchecked = [entry("one", informative), runs[1]]
     section = next(part for part in sections(board(unchecked)) if part.title == "Differences")
     assert any("The judge was not checked" in note for note in section.notes)

@@ -148,8 +148,8 @@ def checks(*found: Check) -> Case:
             "the judge's FPR on hard negatives has no upper end: too few rows or samples to bound it",
         ),
         (
-            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1]),
-            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.05)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.06, hard=120)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.05, hard=120)), TRUSTED.checks[1]),
             "the judge's FPR on hard negatives may be as high as 0.060",
         ),
         (
@@ -267,6 +267,6 @@ def test_the_shipped_judge_set_has_hard_negatives_enough_for_a_good_judge() -> N
     for every, passes in ((0, True), (100, True), (10, False)):
         found = rate([(every > 0 and at % every == 0, row["sample"]) for at, row in enumerate(hard)])
         assert found.value is not None
-        rates = replace(GOOD, fpr=min(found.value, 0.05), most_fpr=found.high)
+        rates = replace(GOOD, fpr=min(found.value, 0.05), most_fpr=found.high, hard=len(hard))
         barred = reasons(case(checks=(replace(GAME, rates=rates), TRUSTED.checks[1])))
         assert (barred == ()) is passes, barred

@@ -1,7 +1,5 @@
 """Ceilings of a run: whatever the ceiling, the overspend is at most the calls that were in flight."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import re

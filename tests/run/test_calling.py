@@ -1,7 +1,5 @@
 """What a run asks with is put together in one place, and closed in order whatever ends it."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

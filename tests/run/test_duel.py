@@ -75,10 +75,8 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
     again = last_look(begun)
     assert again and again.lines == last.lines and len(again.board.pairs) == 1
     first = one.config.samples[0]
-    assert (
-        last_look([replace(one, traces=[t for t in one.traces if (t.sample, t.repeat) != (first, 2)]), other])
-        is None
-    )
+    lesser = replace(one, traces=[t for t in one.traces if (t.sample, t.repeat) != (first, 2)])
+    assert last_look([lesser, other]) is None
     assert board([entry(run) for run in last.runs]).pairs == ()
 
 

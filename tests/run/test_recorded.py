@@ -142,10 +142,8 @@ def test_a_trace_of_another_shape_is_named(
     (table["score"]["parts"] if at < 0 else table["steps"][at]["value"])[field] = value
     (run / "traces.jsonl").write_text("".join([json.dumps(table) + "\n", *others]), "utf-8")
     assert main([command, str(run), *[str(other)] * (command == "compare")]) == 2
-    assert (
-        "traces.jsonl: a trace has another shape than its benchmark writes (TypeError in "
-        in capsys.readouterr().err
-    )
+    told = "traces.jsonl: a trace has another shape than its benchmark writes (TypeError in "
+    assert told in capsys.readouterr().err
 
 
 TODAY: dict[str, dict[str, Any]] = {

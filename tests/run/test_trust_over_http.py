@@ -1,7 +1,5 @@
 """The rule of trust from end to end, by the command and over HTTP: the game, judges checked and not."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Mapping

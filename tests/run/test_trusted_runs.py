@@ -1,7 +1,5 @@
 """The rule of trust on whole runs: what they are told of themselves reaches it, and it says so in the summary."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +121,9 @@ def test_a_run_in_one_language_is_trusted_by_the_judge_s_rates_in_it() -> None:
     assert [(one.fpr, one.negatives, one.hard) for one in judged.values()] == [
         (0.05, 400, 200), (0.2, 100, 50), (0.0, 300, 150), (0.05, 400, 200)
     ]  # fmt: skip
+    easy = judge_standing.tested({**record, "groups": {"all": record["groups"]["easy"]}})
+    (none,) = [each for each in trust.faults(trust.Check("judge", "j", easy, bound="game")) if "hard" in each]
+    assert "has no upper end" in none, "a judge set without a hard negative says nothing of them"
     (why,) = [each for each in trust.faults(trust.Check("judge", "j", judged["zh",])) if "FPR" in each]
     assert why == "the judge's FPR on the judge set's rows in zh is 0.200, above max_fpr 0.05"
 

@@ -337,10 +337,8 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
         async with client(table) as browser:
             assert "may be published" in await text(browser, "")
             assert "agreement" in (await sent(browser, "join", {"name": "Ann"}, 400))["error"]
-            assert (
-                "400"
-                in (await sent(browser, "join", {"name": f"Ann{' ' * 400}", "agree": ["yes"]}, 400))["error"]
-            )
+            long = {"name": f"Ann{' ' * 400}", "agree": ["yes"]}
+            assert "400" in (await sent(browser, "join", long, 400))["error"]
             assert "letters" in (await sent(browser, "join", {"name": "<b>", "agree": ["yes"]}, 400))["error"]
             player = await joined(browser, " Ann ")
             assert await joined(browser, "ANN") == player

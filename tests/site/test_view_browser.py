@@ -145,9 +145,8 @@ def test_a_short_game_uses_its_room_and_two_games_stand_in_columns_on_a_phone(
             assert page.locator(".rest .funny").evaluate(IN_SIGHT)
         with opened(chromium, f"{address}compare/{ace}/{dud}/lot-0001-1.html", viewport=PHONE) as (page, _):
             page.locator(".tab").nth(1).click()
-            assert (
-                page.locator(".tab[aria-current=true]").count() == 1 and not page.locator("#r1").is_visible()
-            )
+            assert page.locator(".tab[aria-current=true]").count() == 1
+            assert not page.locator("#r1").is_visible()
             page.locator("#side2 .guesses a").first.click()
             assert page.evaluate("document.activeElement.id") == "br1", "a guess leads to its own game"
             page.locator("#br1 > .fold > summary").click()

@@ -257,9 +257,8 @@ def test_a_picture_is_in_memory_once_for_all_runs(tmp_path: Path, monkeypatch: p
     assert sorted(calls) == ["0.png", "2.png"] and len(urls) == 2
 
     (folder / "0.png").write_bytes(png((31, 9)))
-    assert (
-        Pictures(folder, found, 32)["0"].sha256 == hashlib.sha256(encoded(folder / "0.png", 32)).hexdigest()
-    )
+    digest = hashlib.sha256(encoded(folder / "0.png", 32)).hexdigest()
+    assert Pictures(folder, found, 32)["0"].sha256 == digest
 
 
 def test_the_digest_depends_on_what_the_data_are_and_not_on_their_file(tmp_path: Path) -> None:

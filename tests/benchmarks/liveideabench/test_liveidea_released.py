@@ -75,9 +75,8 @@ def put(
 
 
 def test_released_rows_become_comparable_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["data", "import", "liveideabench-ideas", str(put(tmp_path, rows())), str(tmp_path / "v2")]) == 0
-    )
+    given = str(put(tmp_path, rows()))
+    assert main(["data", "import", "liveideabench-ideas", given, str(tmp_path / "v2")]) == 0
     assert "2 runs" in capsys.readouterr().out
     runs = sorted((tmp_path / "v2" / "runs").iterdir())
     small, large = (
@@ -238,14 +237,11 @@ def test_faults_of_released_rows_have_their_place(tmp_path: Path, capsys: pytest
     wrong = [dict(row) for row in rows()[:2]]
     wrong[0]["idea"] = wrong[1]["idea"] = ""
     wrong[1]["critic_model"] = " "
-    assert (
-        main(["data", "import", "liveideabench-ideas", str(put(tmp_path, wrong)), str(tmp_path / "v2")]) == 2
-    )
+    given = str(put(tmp_path, wrong))
+    assert main(["data", "import", "liveideabench-ideas", given, str(tmp_path / "v2")]) == 2
     assert "view.csv:3: critic_model: empty" in capsys.readouterr().err
     (tmp_path / "view.csv").write_text("keywords,idea\nmoss,Moss clocks.\n", encoding="utf-8")
-    assert (
-        main(["data", "import", "liveideabench-ideas", str(tmp_path / "view.csv"), str(tmp_path / "v2")]) == 2
-    )
+    assert main(["data", "import", "liveideabench-ideas", given, str(tmp_path / "v2")]) == 2
     assert "critic_model: the column is missing" in capsys.readouterr().err
     assert not (tmp_path / "v2").exists()
 
