@@ -230,8 +230,7 @@ def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any])
     """
     if candidate.kind != "hf":
         return ()
-    places = filter(None, (candidate.model, candidate.adapter))
-    lists = [adapter_texts.read_digests(Path(place)) for place in places]
+    lists = [adapter_texts.read_digests(Path(name)) for name in (candidate.model, candidate.adapter) if name]
     texts = frozenset[str]().union(*filter(None, lists))
     prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}
     seen = tuple(name for name, right in prints.items() if not texts.isdisjoint(right))

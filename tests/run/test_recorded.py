@@ -160,7 +160,10 @@ TODAY: dict[str, dict[str, Any]] = {
 def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     name = request.param
     cast: dict[str, Any] = {**players(name), **TODAY[name], "repeats": 1, "max_failed": 1.0}
-    return name, asyncio.run(evaluate(name, out=tmp_path_factory.mktemp("whole"), **cast)).path
+    with pytest.MonkeyPatch.context() as patch:
+        # What a fast test does without, see `clean_environment`: the report would load torch.
+        patch.setattr("lotbench.calls.embeddings.find_spec", lambda package: None)
+        return name, asyncio.run(evaluate(name, out=tmp_path_factory.mktemp("whole"), **cast)).path
 
 
 @pytest.mark.parametrize("change", [renamed, grown, gone])
