@@ -125,9 +125,8 @@ async def test_a_hidden_encore_compares_whole_responses_and_a_new_point_with_wha
     )
     assert [value.get("target") for value in game.values("leap")] == [0, 1]
     (asked,) = checker.heard("different")
-    assert (
-        f'KNOWN: "My neighbour keeps an alarm clock in the tank."; "{SNOOZE}"\nCANDIDATE: "{HEART}"' in asked
-    )
+    known = 'KNOWN: "My neighbour keeps an alarm clock in the tank."'
+    assert f'{known}; "{SNOOZE}"\nCANDIDATE: "{HEART}"' in asked
     assert CALM not in asked and "CAPTION: My" not in asked
 
 

@@ -121,10 +121,8 @@ async def test_a_clue_of_the_preset_is_one_entry_with_several_facts() -> None:
     player = candidate(*({"WORD": one, "RESPONSE": f"My neighbour keeps a {one}."} for one in GUESSES))
     game = await play(player, sample=item, **{**LITERAL, "max_rounds": 12})
     assert game.read("reveal", "clues") == [["It rings. It is small."], ["It stands. It wakes you."]]
-    assert (
-        '"CLUE1": "It rings. It is small."\n"CLUE2": "It stands. It wakes you."\n'
-        in said_to_candidate(player)[-1]
-    )
+    clues = '"CLUE1": "It rings. It is small."\n"CLUE2": "It stands. It wakes you."\n'
+    assert clues in said_to_candidate(player)[-1]
 
 
 def word(text: str) -> dict[str, str]:

@@ -138,6 +138,8 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     first = Counter(letters["A"] for letters in key.values())
     for model, count in first.items():
         assert f"all   {model:40} {count:6}  " in printed
+    rank = ["ballot", "rank", str(out), str(ballots), "--out", str(tmp_path / "set")]
+    assert [main(rank), main(rank)] == [0, 2] and "holds a data set already" in capsys.readouterr().err
     ballots.write_text('{"id": "nowhere", "voter": "me", "letters": ["A"]}\n')
     assert main(["ballot", "count", str(out), str(ballots)]) == 2
     assert "votes.jsonl:1: id: no prompt 'nowhere'" in capsys.readouterr().err
@@ -158,7 +160,9 @@ def test_a_ballot_is_neither_made_anew_after_votes_nor_without_a_letter_for_each
     assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
     assert "is another ballot, on which people may have voted" in capsys.readouterr().err
     assert before == [path.read_bytes() for path in (out, tmp_path / "vote.jsonl.key.json")]
-
+    out.rename(tmp_path / "vote.jsonl.votes.jsonl")
+    assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
+    assert "has votes on an earlier ballot" in capsys.readouterr().err
     monkeypatch.setattr(commands, "ascii_uppercase", "AB")
     assert main(["ballot", "make", *runs, "--out", str(pairs)]) == 2
     assert "3 models: a ballot shows 2 at most" in capsys.readouterr().err and not pairs.exists()
