@@ -32,7 +32,7 @@ from lotbench.run import results
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
 from lotbench.storage import run_folder
-from lotbench.storage.export import refuse_filled
+from lotbench.storage.export import refuse_labelled
 from lotbench.types import JSON
 
 
@@ -75,7 +75,7 @@ async def judge_check(
     """
     prepared = prepare(spec)
     if spec.stages:
-        refuse_filled(spec.stages / STAGES, "mark")
+        refuse_labelled(spec.stages / STAGES)
     with file_errors(kept := judge_records.place(), advice="; the results of a check are kept there"):
         kept.mkdir(parents=True, exist_ok=True)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
@@ -238,6 +238,7 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         "digest": prepared.rows.digest,
         "shipped": prepared.on_shipped,
         "limit": prepared.order.limit,
+        "seed": prepared.plan.experiment.seed,
     }
     paths, notes, ids = [], [*checked.notes], totals.ids()
     began, now = (datetime.fromtimestamp(at, UTC).isoformat() for at in (totals.began, time.time()))
@@ -252,12 +253,14 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         before = judge_records.find(key)
         # Older records have only the day on which they were kept; one from the future was written by a wrong clock.
         date = before.get("began", before.get("kept", "")) if before and before["of"] else ""
-        more = False
+        more = other = False
         if before and before["set"].get("digest") == prepared.rows.digest:
-            # Of several small draws with many repeats one may pass by luck.
-            more = _size(before) > (prepared.order.limit or math.inf, measure.of)
+            # Of several small draws, with many repeats or other seeds, one may pass by luck.
+            limit, drawn = prepared.order.limit or math.inf, before["set"].get("seed", 0)
+            other = limit < math.inf and about["seed"] != drawn and _size(before)[0] == limit
+            more = other or _size(before) > (limit, measure.of)
         if more or began < date <= now:
-            which = "with more verdicts" if more else "that began later"
+            which = "of another seed" if other else "with more verdicts" if more else "that began later"
             notes.append(f"Not kept: the store has a check of {' and '.join(names)} {which}, of {date[:19]}.")
             continue
         record: dict[str, Any] = {

@@ -121,6 +121,9 @@ def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names
 
     The last lines have each model's mean share over types (Fig. 13 of LoTbench's paper).
     """
+    most = len({model for letters in key.values() for model in letters.values()})
+    if few := sum(len(letters) < most for letters in key.values()):
+        yield f"{few} of {len(key)} prompts are left out: not all {most} models answered them"
     for type_, model, won, share, low, high in ballots.shares(items, key, votes):
         yield f"{type_:5} {model:40} {won:6}  {interval(share, low, high)}"
 

@@ -169,14 +169,17 @@ def shares(
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
     """Return each model's share of the votes by type of prompt, and the mean over types (Avg. in LoTbench, Fig. 13).
 
+    Votes on prompts that not all models answered are left out.
+
     Returns:
         Rows of type (`all` for the mean), model, votes, share, and the ends of its 95 % interval over items; within a type
         sorted by descending share. Types without votes have no rows.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
+    items = [item for item in items if len(key[item.id]) == len(models)]
     by_item = {item.id: np.zeros(len(models)) for item in items}
     for vote in votes:
-        for letter in vote.letters:
+        for letter in vote.letters if vote.id in by_item else ():
             by_item[vote.id][models.index(key[vote.id][letter])] += 1
     types = sorted({item.type for item in items if by_item[item.id].any()})
     rows = []

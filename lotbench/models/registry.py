@@ -159,7 +159,9 @@ class Models(AbstractAsyncContextManager["Models"]):
         if self._limits.cost_limit is not None and price(name) is None and not takes_requests:
             self.warnings.append(f"{name.text} has no price: the cost limit does not count its calls")
         if self._limits.token_limit is not None and not takes_requests:
-            self.warnings.append(f"{name.text}: the token limit counts only the tokens that its replies report")
+            self.warnings.append(
+                f"{name.text}: the token limit counts only the tokens that its replies report"
+            )
         # Behind one that takes requests may be a person.
         time_s = None if takes_requests else timeout_s
         return CallableModel(own_model, picture, name.text, time_s, takes_requests, mark)

@@ -33,15 +33,17 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     return len(rows)
 
 
-def refuse_filled(path: Path, *fields: str) -> None:
-    """Refuse to write a file of rows for people where one stands in which they have filled in one of the fields.
+def refuse_labelled(path: Path, new: str = "") -> None:
+    """Refuse to write another text than `new` over answers for people to label, or over causal chains that they have marked.
 
     Raises:
         UsageError: There is such a file.
         DataError: There is a file that is no JSON lines.
     """
-    if is_file(path) and any(row.get(name) is not None for _, row in tables(path) for name in fields):
-        raise UsageError(f"{path}: people have filled in rows of it: move it away, or name another file")
+    if is_file(path) and path.suffix != ".csv":
+        for_people = any("who" in row or row.get("mark") is not None for _, row in tables(path))
+        if for_people and path.read_text("utf-8") != new:
+            raise UsageError(f"{path}: people label it: move it away, or name another file")
 
 
 def _shown(lines: str) -> str:

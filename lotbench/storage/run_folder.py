@@ -130,8 +130,8 @@ def refuse_way_out(run: Path, out: Path) -> None:
         )
     if inside and out.is_symlink():
         raise RunFolderError(f"{out}: is a link, and nothing is written through one")
-    if inside and out.is_file() and out.suffix != ".csv":
-        raise RunFolderError(f"{out}: is a file of the run: name another one")
+    if (inside or (out.parent / "run.json").exists()) and out.is_file() and out.suffix != ".csv":
+        raise RunFolderError(f"{out}: is a file of a run: name another one")
 
 
 def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:

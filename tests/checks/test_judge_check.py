@@ -565,7 +565,7 @@ async def test_chains_are_exported_for_people_to_mark(data: Path, rows: Path, tm
     assert sum(line["stage"] == "intervened chain" and line["guess"] is not None for line in lines) == 20
     assert all(line["mark"] is None and line["text"] for line in lines)
     write(stages, stages=[line | {"mark": True} for line in lines])
-    with pytest.raises(UsageError, match="people have filled in rows of it"):
+    with pytest.raises(UsageError, match="people label it"):
         await judge_check(spec, own=own)
 
 

@@ -46,7 +46,7 @@ def test_nothing_is_written_through_a_link_in_the_run_folder_nor_over_a_file(
     assert main(["export", str(run), "--to", "huggingface", "--out", str(run / "run.json")]) == 2
     assert "run.json" in capsys.readouterr().err
     os.mkfifo(tmp_path / "pipe")
-    for out, why in ((run / "calls.jsonl", "a file of the run"), (tmp_path / "pipe", "no regular file")):
+    for out, why in ((run / "calls.jsonl", "a file of a run"), (tmp_path / "pipe", "no regular file")):
         assert main(["export", str(run), "--out", str(out)]) == 2
         assert why in capsys.readouterr().err
 

@@ -4,6 +4,8 @@
 what a run of the command line came to: its exit code, its last words, and what a resumed run made of it.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import signal

@@ -218,7 +218,7 @@ def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
     ann = put(tmp_path / "ann.jsonl", [{**row, **(IH if at % 2 else DH)} for at, row in enumerate(rows)])
     ben = put(tmp_path / "ben.jsonl", [{**row, **(IH if at % 3 else DH)} for at, row in enumerate(rows[:6])])
     assert main(["export", str(run.path), "--for-review", "--out", str(ann)]) == 2
-    assert "people have filled in rows of it" in capsys.readouterr().err
+    assert "people label it" in capsys.readouterr().err
     assert main(["score", str(run.path), "--labels", str(ann), "--labels", str(ben)]) == 0
     assert "labels kept: 18 labels by 2 people on 12 of 12 answers" in capsys.readouterr().out
     report = run.report.read_text(encoding="utf-8")
