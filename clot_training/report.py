@@ -25,10 +25,12 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings
+from lotbench.errors import RunFolderError
 from lotbench.report.markdown import places
 from lotbench.report.report import interval, laid_out
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.storage import atomic_write
+from lotbench.storage.run_folder import read_json
 from lotbench.types import Metric
 
 
@@ -46,9 +48,11 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         The report in Markdown.
 
     Raises:
-        UsageError: The held-out split gives no problems, or the model cannot be loaded.
+        UsageError: The held-out split gives no problems, the model cannot be loaded, or a stage was trained on another part of
+            the data.
     """
     work = Work(Path(config.out))
+    tuned = _stages(config, work)
     settings = Settings(
         part="held_out",
         share=config.held_out,
@@ -63,7 +67,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     problems = _first(list(rewritten), config.report.limit)
     by_stage: dict[str, dict[str, Metric]] = {}
     cells: dict[str, Table] = {}
-    for stage, adapter in _stages(work):
+    for stage, adapter in tuned:
         policy = transformers_policy(config, adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
         by_stage[stage] = score.measured(answered, settings)
@@ -81,12 +85,23 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     return text
 
 
-def _stages(work: Work) -> list[tuple[str, Path | None]]:
-    """Return the name and the adapter's folder of the base (None) and of each tuned stage."""
+def _stages(config: Config, work: Work) -> list[tuple[str, Path | None]]:
+    """Return the name and the adapter's folder of the base (None) and of each tuned stage.
+
+    Raises:
+        RunFolderError: A stage was trained with another seed, share or data, so that held-out rows may be in it.
+    """
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
-    done = [(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
-    return [("base", None), *done]
+    done = [(name, folder) for name, folder in tuned if (folder / "tune.json").exists()]
+    asked = config.model_dump(mode="json")
+    for _, folder in done:
+        made = read_json(folder / "config.json")["config"]
+        if changed := [name for name in ("seed", "held_out", "data") if made[name] != asked[name]]:
+            raise RunFolderError(
+                f"{folder}: trained with another {', '.join(changed)}: held-out rows may be in it"
+            )
+    return [("base", None), *((name, folder / ADAPTER) for name, folder in done)]
 
 
 def _written_texts(

@@ -164,6 +164,7 @@ def labelled(*files: Path) -> Labelled:
     others = [entry for entry in record["field"] if entry.get("played") != about.played]
     entry: dict[str, Any] = {"run": about.run, "played": about.played}
     entry["strata"] = [asdict(stratum) for stratum in strata]
+    entry["open"] = len(about.strata) - len(labels)
     # With these the labels bound the FNR from below only.
     lone = sum(not accepted[row] and list(each.values()) == [True] for row, each in labels_by_row.items())
     if lone:
@@ -172,7 +173,7 @@ def labelled(*files: Path) -> Labelled:
     if people:
         entry["people"] = [asdict(rate) for rate in people]
     path = judge_records.keep({**record, "field": [*others, entry]})
-    return Labelled(about.run, field, len(about.strata) - len(labels), lone, path)
+    return Labelled(about.run, field, entry["open"], lone, path)
 
 
 def decided(labels: Sequence[bool], accepted: bool) -> bool | None:

@@ -344,14 +344,15 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    # Labels of the run's own verdicts have no hard negatives; of a judge set without any, the rate on all rows tells nothing.
-    if bounds.upper_end and (rates.most_fpr is None or not rates.hard) and rates.where != "in the field":
-        yield f"{name}'s FPR on hard negatives has no upper end: too few rows or samples to bound it"
+    hard = "in the field" if rates.where == "in the field" else "on hard negatives"
+    # Of a judge set without hard negatives, the rate on all rows tells nothing.
+    if bounds.upper_end and (rates.most_fpr is None or not rates.hard):
+        yield f"{name}'s FPR {hard} has no upper end: too few rows or samples to bound it"
     elif bounds.upper_end and _may_exceed(rates, bounds):
         fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
         few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (
-            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval, n = {rates.hard}), above "
+            f"{name}'s FPR {hard} may be as high as {rates.most_fpr:.3f} (95 % interval, n = {rates.hard}), above "
             f"max_fpr {bounds.max_fpr:g}{few}"
         )
     if rates.kappa is None:

@@ -448,6 +448,9 @@ async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: 
     # Two labels are no rate: a judge that failed its check was trusted by them.
     few = [{**one, "labelled": 1, "true": int(one["accepted"])} for one in own["strata"]]
     assert _in_the_field(trust.Rates(0.2, 0.463, None, 0, 0), {"strata": few}).fnr == 0.463
+    # Nor is a rate what leaves the doubtful guesses open, nor trusted what labels alone do not bound.
+    assert _in_the_field(rates, {**own, "open": 20}) == rates
+    assert (_in_the_field(rates, own).most_fpr or 0.0) > alone.field.point()[0]
     second = tmp_path / "second.jsonl"
     second.write_bytes(file.read_bytes())
     found = labelled(file, second)

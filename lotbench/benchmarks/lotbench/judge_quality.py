@@ -57,7 +57,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if others_decided := _others(context.traces, indexes):
         judge = Check("judge", judge_standing.who(context, "judge", others_decided), None)
     if judge.rates is not None and own is not None:
-        judge = replace(judge, rates=_in_the_field(judge.rates, own))
+        judge = replace(judge, rates=_in_the_field(judge.rates, own, context.seed))
     if decides is None:
         notes = [f"unchecked: {judge.who}", judge_standing.HOW]
     else:
@@ -97,18 +97,25 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
     return Check(role, judge_standing.who(context, role, indexes), rates, bound=BOUNDS[role])
 
 
-def _in_the_field(rates: Rates, own: Record) -> Rates:
+def _in_the_field(rates: Rates, own: Record, seed: int = 0) -> Rates:
     """Return the judge's rates with FPR and FNR from the labels of this run, as far as these labels give them.
 
-    Kappa stays that of the judge set, if it has one. Fewer than LEAST_LABELS labels of a kind give no rate.
+    Kappa stays that of the judge set, if it has one. Fewer than LEAST_LABELS labels of a kind give no rate. Nor do labels
+    that leave open more than MOST_UNANSWERED of the drawn guesses, which may be the doubtful ones.
     """
     field = _field(own)
+    labels = sum(stratum.labelled for stratum in field.strata)
     right = sum(stratum.true for stratum in field.strata)
-    wrong = sum(stratum.labelled for stratum in field.strata) - right
+    wrong, unlabelled = labels - right, own.get("open", 0)
+    if unlabelled > MOST_UNANSWERED * (labels + unlabelled):
+        return rates
     # The FNR is NaN if no guess was labelled right.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     fpr = None if wrong < LEAST_LABELS else fpr
     fnr = None if right < LEAST_LABELS or own.get("lone") else fnr
+    # Of a judge that was not checked on a judge set, these labels must bound the FPR.
+    alone = fpr is not None and rates.most_fpr is None
+    most = float(np.nanquantile(_draws(field, seed)[0], 0.975)) if alone else rates.most_fpr
     return replace(
         rates,
         fpr=rates.fpr if fpr is None else fpr,
@@ -116,8 +123,14 @@ def _in_the_field(rates: Rates, own: Record) -> Rates:
         kappa=kappa if rates.kappa is None else rates.kappa,
         negatives=rates.negatives + wrong,
         positives=rates.positives + right,
+        most_fpr=most,
+        hard=wrong if alone else rates.hard,
         where=rates.where if fpr is None or fnr is None else "in the field",
     )
+
+
+def _draws(field: Field, seed: int) -> tuple[Floats, Floats]:
+    return field.draw(np.random.default_rng([abs(seed), 1]), 4000)
 
 
 def _chained(record: Record, context: JudgeContext) -> list[str]:
@@ -151,7 +164,7 @@ def _field(own: Record) -> Field:
 def _fielded(own: Record, context: JudgeContext) -> list[str]:
     """Return notes on the judge's error rates by the labels of this run, and on how far people agree with each other."""
     rates = _field(own)
-    draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
+    draws = _draws(rates, context.seed)
     texts = [
         f"{name} {_rate(value, rate_draws)}"
         for name, value, rate_draws in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
@@ -169,6 +182,8 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
             "each other is the ceiling of what a judge can."
         )
     labels = sum(stratum.labelled for stratum in rates.strata)
+    if unlabelled := own.get("open", 0):
+        notes.append(f"{unlabelled} of the {labels + unlabelled} drawn guesses are left open.")
     return [
         *notes,
         f"Field rates, from {labels} labelled guesses of {context.run}: {', '.join(texts)}.",
