@@ -115,7 +115,9 @@ def name(model: Model) -> str:
         return f"python:{model}"
     variables = (f"{provider.upper()}_BASE_URL", "INSPECT_EVAL_MODEL_BASE_URL")
     urls = [model.api.base_url, *map(os.environ.get, variables)]
-    hosts = {urlsplit(url).netloc.replace("localhost", "127.0.0.1") for url in urls if url}
+    # Without a password that stands before the host: the name is printed and written down.
+    servers = {urlsplit(url).netloc.rpartition("@")[2] for url in urls if url}
+    hosts = {server.replace("localhost", "127.0.0.1") for server in servers}
     if elsewhere := sorted(hosts - {urlsplit(parse(f"{ours}/{rest}").url).netloc}):
         return f"python:{model}~{'+'.join(elsewhere)}"
     # A service after the provider (openai/azure/NAME) has an address of its own.

@@ -16,6 +16,7 @@ from lotbench.benchmarks.rinobench.construction.papers import Draft, Paper, Rule
 from lotbench.benchmarks.rinobench.construction.writing import benchmark, item
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.errors import DataError
+from lotbench.regular_file import is_file
 from lotbench.run import construction
 from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Order
@@ -98,10 +99,13 @@ def _split(items: Sequence[Item], order: Order, stages: Mapping[str, int]) -> Bu
 
 
 def _write(place: run_folder.Folder, built: BuiltIdeas) -> None:
-    """Write each non-empty split as a data set."""
+    """Write each non-empty split as a data set; another one that is there, which people may have edited, is kept aside."""
     for name, items in (("train", built.train), ("test", built.test)):
+        lines = "".join(f"{entry.model_dump_json(exclude_defaults=True)}\n" for entry in items)
+        file = place.path / name / "samples.jsonl"
+        if is_file(file) and file.read_text("utf-8") != lines:
+            file.replace(file.with_suffix(".jsonl.before"))
         if items:
-            lines = (f"{entry.model_dump_json(exclude_defaults=True)}\n" for entry in items)
             place.write(f"{name}/samples.jsonl", lines)
 
 

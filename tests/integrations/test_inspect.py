@@ -251,7 +251,7 @@ from lotbench.config.model_names import parse
 from lotbench.integrations.inspect_model import name
 for moved in (False, True):
     if moved:
-        os.environ["OPENROUTER_BASE_URL"] = "http://127.0.0.1:3/v1"
+        os.environ["OPENROUTER_BASE_URL"] = "http://me:secret@127.0.0.1:3/v1"
     for url in (None, "http://127.0.0.1:1/v1"):
         for model in ("openrouter/x/y", "openai/gpt-4o", "openai/azure/gpt-4o"):
             printed.append(parse(name(get_model(model, base_url=url, memoize=False))).text)

@@ -214,6 +214,10 @@ async def test_a_build_goes_on_where_it_was_and_takes_from_the_store(tmp_path: P
     assert again.train == made.train
     assert {request.key.step for request in [*writer.asked, *judge.asked]} == {"preflight", "gold_arguments"}
     assert {r.key.sample for r in judge.asked if r.key.step != "preflight"} == {"mumbled"}
+    edited = tmp_path / "out" / "train" / "samples.jsonl"
+    edited.write_text("edited", "utf-8")
+    await built(tmp_path)
+    assert edited.with_suffix(".jsonl.before").read_text("utf-8") == "edited"
 
 
 async def test_a_writer_that_writes_nothing_is_asked_again_and_then_a_failure(tmp_path: Path) -> None:
