@@ -75,9 +75,8 @@ def phrase(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with suppress(Unread):
         said = guess(text, FRAME, 8, 16)
-        assert (
-            len(said) <= 120 and sum(re.search("[A-Za-z0-9]", word) is not None for word in said.split()) <= 8
-        )
+        assert len(said) <= 120
+        assert sum(re.search("[A-Za-z0-9]", word) is not None for word in said.split()) <= 8
     with suppress(Unread):
         question(text, ["Is it alive?"])
 

@@ -474,10 +474,7 @@ async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agree
     file = draw(run, 40, tmp_path)
     rows = labelled_rightly(file)
     other = tmp_path / "other.jsonl"
-    doubted = [
-        {**row, "label": row["label"] is False if at < 4 else row["label"]} for at, row in enumerate(rows)
-    ]
-    put(other, doubted)
+    put(other, [{**row, "label": row["label"] is not (at < 4)} for at, row in enumerate(rows)])
     assert main(["judge-check", "--labels", str(file), "--labels", str(other)]) == 0
     said = capsys.readouterr().out
     # Where one says yes and one no, nobody has decided; the three that the judge refused too are then wrong.
@@ -714,9 +711,8 @@ async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_
     checked = await judge_check(wanted(data, rows, tmp_path, chains=2), own=own)
     found = json.loads((checked.path / "summary.json").read_text(encoding="utf-8"))["chains"]
     # Of three verdicts on a row one is another than the other two.
-    assert (
-        found["chains"] == 2 and found["samples"] == 20 and found["changed"][0] * 3 == found["changed"][1] * 2
-    )
+    assert (found["chains"], found["samples"]) == (2, 20)
+    assert found["changed"][0] * 3 == found["changed"][1] * 2
     assert found["accepted"][0] == [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     assert any("Another causal chain changed" in note for note in checked.notes)
     (kept,) = [json.loads(path.read_text(encoding="utf-8")) for path in checked.stored]

@@ -53,10 +53,8 @@ async def test_a_game_with_slips_left_out_and_given_up_questions(server: FakeSer
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
     assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
     assert "That is no word. Nothing is used up. Type a" in shown
-    assert (
-        "Here: Your question, or your next guess (Enter: go on)\n" in shown
-        and "“quit” leaves, and the game waits" in shown
-    )
+    assert "Here: Your question, or your next guess (Enter: go on)\n" in shown
+    assert "“quit” leaves, and the game waits" in shown
     assert "“show” is for a guess that I cannot judge" in shown and "not it: help" not in shown
     assert "Not solved in 3 rounds" in shown and "Given up at once" in shown
     first = run.samples["lot-0001"]
