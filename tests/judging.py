@@ -54,9 +54,8 @@ def asked(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
     for number, item in enumerate(items):
         zh = item.language == "zh"
         for label in (True, False):
-            text = (
-                f"是{'真' if label else '假'}的吗{number}" if zh else f"Is it {str(label).lower()} {number}?"
-            )
+            right = ("真" if label else "假") if zh else str(label).lower()
+            text = f"是{right}的吗{number}" if zh else f"Is it {right} {number}?"
             place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
             said = {"question": text, "label": label, "kind": "plain" if number % 2 else "negation"}
             rows.append({**place, **said, "labels": [label, label]})

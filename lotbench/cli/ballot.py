@@ -68,7 +68,7 @@ def count(parsed: argparse.Namespace) -> None:
     if foreign := ballots.key_faults(items, named.models):
         raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
     key = {item.id: named.models[item.id] for item in items}
-    votes = read_votes(votes_path, key)
+    votes = read_votes(votes_path, key, items)
     voters = {vote.voter for vote in votes}
     paired = any(item.prompt for item in items)
     print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
@@ -90,18 +90,24 @@ def read_items(path: Path) -> list[Item]:
     return list(items.values())
 
 
-def read_votes(path: Path, key: Key) -> list[Vote]:
+def read_votes(path: Path, key: Key, items: Sequence[Item]) -> list[Vote]:
     """Return the votes of a votes file.
 
     Args:
         path: The votes file.
         key: The letters of each item of the ballot; the models that they stand for are not read.
+        items: The items of the ballot.
 
     Raises:
         DataError: Lines are no votes, or not on this ballot, or second votes of a person on an item; all are listed.
     """
     votes = dict(rows(path, Vote.model_validate))
     numbers, vote_list = list(votes), list(votes.values())
+    fingerprints = {item.id: item.fingerprint for item in items}
+    if others := [
+        number for number, vote in votes.items() if vote.item not in ("", fingerprints.get(vote.id))
+    ]:
+        raise DataError([at(path, number, "item") + ": was voted on another ballot" for number in others])
     if problems := ballots.faults(vote_list, key):
         raise DataError([at(path, numbers[index], fault) for index, fault in problems.items()])
     return vote_list
@@ -183,7 +189,7 @@ def rank(parsed: argparse.Namespace) -> None:
     path, votes_path, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
-    ranked_rows = ballots.ranked(items, read_votes(votes_path, letters))
+    ranked_rows = ballots.ranked(items, read_votes(votes_path, letters, items))
     if (out / "samples.jsonl").exists():
         raise UsageError(f"{out}: holds a data set already")
     for image, source in _pictures(items).items():

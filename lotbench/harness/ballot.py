@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat
 
+from lotbench.config.experiment import digest
 from lotbench.metrics.bradley_terry import Rating, Votes, ratings
 from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import FrozenModel, Trace
@@ -46,6 +47,11 @@ class Item(FrozenModel):
     data: str
     responses: tuple[Response, ...]
 
+    @property
+    def fingerprint(self) -> str:
+        """The beginning of a digest of the item, which differs between ballots: their responses or letters are others."""
+        return digest(self)[:12]
+
 
 class Scored(FrozenModel):
     """The score of a model's run: the name of the metric, and its value (None if it has none)."""
@@ -62,11 +68,15 @@ class Names(BaseModel, frozen=True, extra="allow"):
 
 
 class Vote(FrozenModel):
-    """A line of a votes file: the letters that one person chose for one item; choosing none is a vote too."""
+    """A line of a votes file: the letters that one person chose for one item; choosing none is a vote too.
+
+    `item` is what `Item.fingerprint` was on the ballot; "" if the vote was not given on lotbench's page.
+    """
 
     id: str
     voter: str = Field(min_length=1)
     letters: tuple[str, ...]
+    item: str = ""
 
 
 class Task(BaseModel, frozen=True, extra="ignore"):

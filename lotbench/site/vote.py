@@ -104,7 +104,9 @@ class Polls:
         if unknown := numbers - {str(number) for number in range(1, len(responses) + 1)}:
             raise UsageError(f"there is no response {min(unknown)[:20]}")
         letters = sorted(row.letter for number, row in enumerate(responses, 1) if str(number) in numbers)
-        vote = Vote(id=chosen.item, voter=voter, letters=tuple(letters))
+        vote = Vote(
+            id=chosen.item, voter=voter, letters=tuple(letters), item=self.items[chosen.item].fingerprint
+        )
         append(self.votes, [vote.model_dump_json().encode() + b"\n"])
         self.voted.add((voter.casefold(), chosen.item))
 

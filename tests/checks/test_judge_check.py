@@ -231,16 +231,9 @@ async def game(data: Path, out: Path, judge: Any, **more: Any) -> Run:
     """A run of six rounds whose judge is a rule."""
     judge = judge if isinstance(judge, Player) else Player(judge, "judge-0")
     players: dict[str, Any] = {"judge": judge, "oracle": Player(PlantedJudge(ITEMS), "o")}
-    return await evaluate(
-        "lotbench",
-        model=Player(candidate, "candidate"),
-        roles=players,
-        out=out,
-        data=str(data),
-        repeats=more.pop("repeats", 1),
-        settings={"max_rounds": 6, **more.pop("settings", {})},
-        **more,
-    )
+    own = {"repeats": more.pop("repeats", 1), "settings": {"max_rounds": 6, **more.pop("settings", {})}}
+    cast = {"model": Player(candidate, "candidate"), "roles": players}
+    return await evaluate("lotbench", out=out, data=str(data), **cast, **own, **more)
 
 
 def section(run: Run) -> str:

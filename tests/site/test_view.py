@@ -572,6 +572,7 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
         assert await joined(browser, "ann") == player
     shown = polls.order("Ann", item)
     [line] = [json.loads(one) for one in votes.read_text("utf-8").splitlines()]
+    assert line.pop("item") == polls.items[item].fingerprint
     assert line == {"id": item, "voter": "Ann", "letters": sorted([shown[0].letter, shown[2].letter])}
     async with client(Polls(file, votes)) as browser:
         player = await joined(browser, "ANN")

@@ -102,16 +102,14 @@ def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
         for name in ("README.md", "docs/lotbench.md")
     )
     assert f"{new.total()} in English and {new_zh.total()} in Chinese" in readme
-    assert (
-        f"English samples hide {min(new)} to {max(new)} words: {new[1]} samples hide one word, "
-        f"{new[2] + new[3]} hide two or three, {new.total() - new[1] - new[2] - new[3]} hide more." in page
-    )
+    some, more = new[2] + new[3], new.total() - new[1] - new[2] - new[3]
+    parts = f"{new[1]} samples hide one word, {some} hide two or three, {more} hide more."
+    assert f"English samples hide {min(new)} to {max(new)} words: {parts}" in page
     assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in page
     assert (new[1] + new[2] + new[3]) / new.total() > 0.75 and max(new) == 8, "as the README has it"
-    assert (
-        f"Its {easy.total()} English samples hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word). "
-        f"Its Chinese samples hide {min(easy_zh)} to {max(easy_zh)} characters." in page
-    )
+    chinese = f"Its Chinese samples hide {min(easy_zh)} to {max(easy_zh)} characters."
+    hide = f"hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word). {chinese}"
+    assert f"Its {easy.total()} English samples {hide}" in page
     assert f"Ours mask up to {max(new)} words or {max(new_zh)} characters" in page
     assert f"The preset plays the {easy.total()} English samples of `lotbench_easy`." in page
 

@@ -143,6 +143,9 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     ballots.write_text('{"id": "nowhere", "voter": "me", "letters": ["A"]}\n')
     assert main(["ballot", "count", str(out), str(ballots)]) == 2
     assert "votes.jsonl:1: id: no prompt 'nowhere'" in capsys.readouterr().err
+    ballots.write_text(json.dumps({**lines[0], "item": items[1].fingerprint}))
+    assert main(["ballot", "count", str(out), str(ballots)]) == 2
+    assert "votes.jsonl:1: item: was voted on another ballot" in capsys.readouterr().err
     ballots.write_text('{"id": "nowhere", "letters": ["A"]}\n')
     assert main(["ballot", "count", str(out), str(ballots)]) == 2
     assert "votes.jsonl:1: voter" in capsys.readouterr().err
