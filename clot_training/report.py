@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
 
-from clot_training.config import Conditions, Config
+from clot_training.config import Conditions, Config, data_digests
 from clot_training.data import templates
 from clot_training.data.index import Rows
 from clot_training.data.roles import help_with
@@ -94,9 +94,10 @@ def _stages(config: Config, work: Work) -> list[tuple[str, Path | None]]:
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
     done = [(name, folder) for name, folder in tuned if (folder / "tune.json").exists()]
-    asked = config.model_dump(mode="json")
+    asked = {**config.model_dump(mode="json"), "data": [*data_digests(config.folders()).values()]}
     for _, folder in done:
-        made = read_json(folder / "config.json")["config"]
+        frozen = read_json(folder / "config.json")
+        made = {**frozen["config"], "data": [*frozen["data"].values()]}
         if changed := [name for name in ("seed", "held_out", "data") if made[name] != asked[name]]:
             raise RunFolderError(
                 f"{folder}: trained with another {', '.join(changed)}: held-out rows may be in it"

@@ -113,8 +113,9 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
         about = json.loads((work.stage2(conditions) / "tune.json").read_text())
         assert about["examples"] == len(made) + len(kept) > len(made)
 
-    assert main(["report", *config, "--set", "seed=99"]) == 2
-    assert "trained with another seed: held-out rows may be in it" in capsys.readouterr().err
+    for change, name in (("seed=99", "seed"), ('data=["oogiri"]', "data")):
+        assert main(["report", *config, "--set", change]) == 2
+        assert f"trained with another {name}: held-out rows may be in it" in capsys.readouterr().err
     text = said(capsys, "report", *config)
     table = [line for line in text.splitlines() if line.startswith("|")]
     for row in ("chance", "base", "stage 1", "stage 2, weak conditions", "stage 2, random conditions"):
