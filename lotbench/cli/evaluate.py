@@ -130,7 +130,7 @@ def _panel_file(path_or_name: str) -> Path:
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine and return its result; Ctrl-C and SIGTERM cancel it.
+    """Run a coroutine and return its result; Ctrl-C, SIGTERM and the end of the terminal (unless under nohup) cancel it.
 
     A cancelled run drops its calls in flight and writes its report. Meanwhile a second Ctrl-C is ignored for `PATIENCE_S`
     seconds, so that the folder to go on with is named.
@@ -150,7 +150,8 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
                 task.cancel()
                 loop.call_later(PATIENCE_S, loop.remove_signal_handler, signal.SIGINT)
 
-        for number in (signal.SIGINT, signal.SIGTERM):
+        hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL else []
+        for number in (signal.SIGINT, signal.SIGTERM, *hang_up):
             loop.add_signal_handler(number, stop)
         try:
             return await work

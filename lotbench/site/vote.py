@@ -17,7 +17,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict
 
 from lotbench.config.experiment import received
-from lotbench.errors import UsageError
+from lotbench.errors import DataError, UsageError
 from lotbench.harness.ballot import Item, Response, Vote
 from lotbench.site.page import Served, screen
 from lotbench.site.people_runs import LONGEST_NAME, joined
@@ -50,7 +50,7 @@ class Polls:
         votes: The file to which votes are appended.
 
     Raises:
-        DataError: A line of the ballot is no item, or a line of the votes file is no vote.
+        DataError: A line of the ballot is no item, or a line of the votes file is no vote, or one on another ballot.
     """
 
     ballot: Path
@@ -60,6 +60,9 @@ class Polls:
     def __post_init__(self) -> None:
         self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
         votes = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
+        fingerprints = {item.id: item.fingerprint for item in self.items.values()}
+        if any(vote.item not in ("", fingerprints.get(vote.id)) for vote in votes):
+            raise DataError([f"{self.votes}: has votes on another ballot"])
         self.voted = {(vote.voter.casefold(), vote.id) for vote in votes}
 
     def get(self, path: str) -> Served:

@@ -374,6 +374,7 @@ LOCAL_FAULTS: dict[str, LocalFault] = {
     "1,000 calls at once where 170 files may be open": few_files,
 }
 SIGNALS = {"kill -9": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "Ctrl-C": signal.SIGINT}
+SIGNALS["the terminal closes"] = signal.SIGHUP
 
 
 def check(name: str, row: str, heading: str) -> None:

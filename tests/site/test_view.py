@@ -580,6 +580,9 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
         await sent(browser, f"{player}/vote", {"item": "p1" if item == "p2" else "p2"})
         assert "last prompt" in await text(browser, f"{player}/index.html")
     assert json.loads(votes.read_text("utf-8").splitlines()[1])["letters"] == []
+    file.write_text(file.read_text("utf-8").replace("A1", "A2"), "utf-8")
+    with pytest.raises(DataError, match="has votes on another ballot"):
+        Polls(file, votes)
 
 
 async def test_a_vote_on_a_full_disk_is_refused_and_can_be_cast_later(tmp_path: Path) -> None:

@@ -340,14 +340,18 @@ def _sees(config: Any) -> bool:
 def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) -> str:
     """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or a digest of the weights."""
     text = base if packing.quantize == "none" else f"{base}:{packing.quantize}"
-    text += f"@{commit[:8]}" if commit else ""
-    if adapter is None:
-        return text
-    weights = next(iter(sorted(Path(adapter).glob("adapter_model.*"))), None)
-    if weights is None:
-        return f"{text}+{adapter}"
-    with weights.open("rb") as file:
-        return f"{text}+{adapter}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
+    text += f"@{commit[:8]}" if commit else _digest(Path(base), "*.safetensors", "*.bin")
+    return text if adapter is None else f"{text}+{adapter}{_digest(Path(adapter), 'adapter_model.*')}"
+
+
+def _digest(folder: Path, *patterns: str) -> str:
+    """Return 8 hex digits of the weights in a local folder, after an `@`; "" if it has none."""
+    digests = []
+    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
+        with path.open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    return f"@{whole[:8]}" if digests else ""
 
 
 def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
