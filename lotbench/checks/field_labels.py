@@ -179,8 +179,8 @@ def labelled(*files: Path) -> Labelled:
 def decided(labels: Sequence[bool], accepted: bool) -> bool | None:
     """Return whether a guess is right by people's labels: the majority decides; None without labels, or for a tie.
 
-    A guess that the judge refused is right only if two people at least, and more than half, say so. Such guesses are so many that a few wrong labels
-    of one person would change the score.
+    A guess that the judge refused is right only if two people at least, and more than half, say so. Such guesses are so many
+    that a few wrong labels of one person would change the score.
     """
     yes = sum(labels)
     if 2 * yes == len(labels) and (accepted or not labels):

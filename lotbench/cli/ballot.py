@@ -44,7 +44,7 @@ def make(parsed: argparse.Namespace) -> None:
     out, lines = Path(parsed.out), "".join(f"{item.model_dump_json(exclude_none=True)}\n" for item in items)
     if out.exists() and out.read_bytes() != lines.encode():
         raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
-    if not out.exists() and (votes := out.with_name(f"{out.name}.votes.jsonl")).exists():
+    if not out.exists() and (votes := votes_beside(out)).exists():
         raise UsageError(f"{votes}: has votes on an earlier ballot: choose another --out, or move them away")
     atomic_write.write(out, lines)
     named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
@@ -103,11 +103,10 @@ def read_votes(path: Path, key: Key, items: Sequence[Item]) -> list[Vote]:
     """
     votes = dict(rows(path, Vote.model_validate))
     numbers, vote_list = list(votes), list(votes.values())
-    fingerprints = {item.id: item.fingerprint for item in items}
-    if others := [
-        number for number, vote in votes.items() if vote.item not in ("", fingerprints.get(vote.id))
-    ]:
-        raise DataError([at(path, number, "item") + ": was voted on another ballot" for number in others])
+    if others := ballots.foreign(items, vote_list):
+        raise DataError(
+            [at(path, numbers[index], "item") + ": was voted on another ballot" for index in others]
+        )
     if problems := ballots.faults(vote_list, key):
         raise DataError([at(path, numbers[index], fault) for index, fault in problems.items()])
     return vote_list
@@ -264,6 +263,11 @@ def _prompts(runs: list[Run]) -> dict[str, Task]:
     if len(runs) > 1 and (alone := set(range(len(runs))) - connected):
         raise UsageError(f"{runs[min(alone)].path} and the other runs: not on the same data")
     return {name: prompt for prompts in reversed(seen) for name, prompt in prompts.items()}
+
+
+def votes_beside(ballot_path: Path) -> Path:
+    """Return the file to which votes on a ballot are appended, unless another is named."""
+    return ballot_path.with_name(f"{ballot_path.name}.votes.jsonl")
 
 
 def _key(ballot_path: Path) -> Path:

@@ -279,10 +279,11 @@ def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None)
 
 def vote(parsed: argparse.Namespace) -> None:
     """Carry out `lotbench ballot vote`: serve a ballot to people until Ctrl-C."""
+    from lotbench.cli.ballot import votes_beside
     from lotbench.site.vote import Polls
 
     ballot = Path(parsed.ballot)
-    votes = Path(parsed.votes) if parsed.votes else ballot.with_name(f"{ballot.name}.votes.jsonl")
+    votes = Path(parsed.votes) if parsed.votes else votes_beside(ballot)
     polls = Polls(ballot, votes)
     print(f"{len(polls.items)} prompts; votes into {votes}")
     _serve(polls, parsed)

@@ -90,7 +90,7 @@ def export(parsed: argparse.Namespace) -> None:
     """
     from lotbench.checks import answer_labels
     from lotbench.report import trace_rows
-    from lotbench.storage.export import refuse_labelled, text, write
+    from lotbench.storage.export import write
 
     run = load_run(parsed.run, parsed.runs_folder)
     if parsed.out:
@@ -103,8 +103,6 @@ def export(parsed: argparse.Namespace) -> None:
     with shape_errors(run.path):
         exported = table(run.traces, run.path.name, run.answered)
         rows = answer_labels.rows(run) if parsed.for_review else list(exported)
-    if parsed.out:
-        refuse_labelled(Path(parsed.out), text(rows, ".jsonl"))
     count = write(rows, Path(parsed.out) if parsed.out else None)
     if parsed.out:
         print(f"{parsed.out}: {count} rows")

@@ -174,6 +174,12 @@ def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
     return problems
 
 
+def foreign(items: Sequence[Item], votes: Sequence[Vote]) -> list[int]:
+    """Return the indexes of the votes that were given on another ballot."""
+    fingerprints = {item.id: item.fingerprint for item in items}
+    return [at for at, vote in enumerate(votes) if vote.item not in ("", fingerprints.get(vote.id))]
+
+
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:

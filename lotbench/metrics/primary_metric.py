@@ -72,7 +72,10 @@ class PrimaryMetric:
     def over(self, samples: Sequence[str]) -> Metric:
         """Return the metric over these samples, or units, given by name; with bounds if some of them lack answers."""
         records = [self.records[name] for name in samples]
-        metric = self.measure(records)
+        return self.bounded(self.measure(records), records)
+
+    def bounded(self, metric: Metric, records: Sequence[Any]) -> Metric:
+        """Return the metric of these records with bounds, if it has none yet and some of them lack answers."""
         if metric.bounds or self.least is None or self.most is None:
             return metric
         least = self.least(records, 0.0)

@@ -14,7 +14,8 @@ Bounds = Mapping[str, float | None]
 
 ABOUT = (
     "Bounds: the metric if every task that broke off (or answer that is missing) had ended at once in the best way, and if "
-    "every one had in the worst; in brackets with sampling error. The 95 % interval takes these tasks to be no easier and no harder than the others."
+    "every one had in the worst; in brackets with sampling error. The 95 % interval takes these tasks to be no easier and no "
+    "harder than the others."
 )
 
 

@@ -125,8 +125,8 @@ def _build_report(
         baselines = {**scored[name].baselines, "chance": quality.chance[name]}
         scores[name] = replace(scored[name], baselines=baselines)
     if primary_metric.name in scores:
-        bounds = primary_metric.whole().bounds
-        scores[primary_metric.name] = replace(scores[primary_metric.name], bounds=bounds)
+        records = list(primary_metric.records.values())
+        scores[primary_metric.name] = primary_metric.bounded(scores[primary_metric.name], records)
     preset = reference(benchmark)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     own = benchmark.sections(traces, settings, evidence)
@@ -341,9 +341,8 @@ def _own(plan: Plan, *, equal_repeats: bool) -> dict[str, str]:
     undecided = {name: None for name, field in type(settings).model_fields.items() if field.default is None}
     usual, _ = plan.benchmark.cast(settings.model_copy(update=undecided), plan.names, experiment.seed)
     ours = settings.model_dump(exclude=arm_settings(settings), exclude_defaults=True)
-    if ours.get("panel") in [
-        judge_panel.load(file).id for file in shipped("configs", "panels").glob("*.toml")
-    ]:
+    panels = shipped("configs", "panels").glob("*.toml") if "panel" in ours else ()
+    if ours.get("panel") in [judge_panel.load(file).id for file in panels]:
         del ours["panel"]
     changed = {
         name: value for name, value in ours.items() if name not in undecided or value != getattr(usual, name)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lotbench.config.experiment import received
 from lotbench.errors import DataError, UsageError
-from lotbench.harness.ballot import Item, Response, Vote
+from lotbench.harness.ballot import Item, Response, Vote, foreign
 from lotbench.site.page import Served, screen
 from lotbench.site.people_runs import LONGEST_NAME, joined
 from lotbench.storage import datasets
@@ -60,8 +60,7 @@ class Polls:
     def __post_init__(self) -> None:
         self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
         votes = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
-        fingerprints = {item.id: item.fingerprint for item in self.items.values()}
-        if any(vote.item not in ("", fingerprints.get(vote.id)) for vote in votes):
+        if foreign(list(self.items.values()), votes):
             raise DataError([f"{self.votes}: has votes on another ballot"])
         self.voted = {(vote.voter.casefold(), vote.id) for vote in votes}
 

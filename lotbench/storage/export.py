@@ -27,9 +27,14 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
 
     Raises:
         OSError: The file cannot be written.
+        UsageError, DataError: As `refuse_labelled`.
     """
     content = text(rows, path.suffix if path else "")
-    atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
+    if path:
+        refuse_labelled(path, content)
+        atomic_write.write(path, content)
+    else:
+        sys.stdout.write(_shown(content))
     return len(rows)
 
 
