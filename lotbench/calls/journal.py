@@ -7,7 +7,7 @@ not written, and a resumed run asks again. Asking for a key twice in one run is 
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from io import FileIO
@@ -147,17 +147,18 @@ class Journal(AbstractContextManager["Journal"]):
         self._retried: set[bytes] = set()
         self._end = 0
         """Offset of the next line; a run folder has one writer."""
-        self._before = Journal(before, writes=False) if before is not None else None
-        with file_errors(path, RunFolderError):
-            self._file = _open_file(path, writes)
-        self._index(writes)
-        for line in read_journal(path.with_name(DISCARDED)):
-            self.totals.add(line)
+        # If one file cannot be read, those before it are closed.
+        with ExitStack() as opened:
+            self._before = opened.enter_context(Journal(before, writes=False)) if before is not None else None
+            with file_errors(path, RunFolderError):
+                self._file = opened.enter_context(_open_file(path, writes))
+            self._index(writes)
+            for line in read_journal(path.with_name(DISCARDED)):
+                self.totals.add(line)
+            self._opened = opened.pop_all()
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
-        if self._before is not None:
-            self._before._file.close()
+        self._opened.close()
 
     def ask(self, key: Key) -> None:
         """Note that a key is asked for, so that it is not asked for again.

@@ -1,6 +1,7 @@
 """The call journal: what is in it survives, what is torn is cut, and nothing is asked twice."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -77,15 +78,8 @@ def test_a_torn_last_line_is_cut_wherever_it_is_torn_and_the_next_one_stands_alo
         assert path.read_bytes() == whole
 
 
-DAMAGE = [
-    b"\x00\x00\x00",
-    b'{"key": {"sample": "x"}}',
-    b"[]",
-    b"\xff\xfe",
-    b"",
-    b'"key"',
-    b'{"key": %b}' % jsonl.line(fields(key()))[:-1],
-]
+BAD_KEY = b'{"key": %b}' % jsonl.line(fields(key()))[:-1]
+DAMAGE = [b"\x00\x00\x00", b'{"key": {"sample": "x"}}', b"[]", b"\xff\xfe", b"", b'"key"', BAD_KEY]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -94,8 +88,7 @@ def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> No
     path.write_bytes(first + damage + b"\n" + third)
 
     with Journal(path) as journal:
-        assert journal.damaged == [2]
-        assert journal.get(key(1)) is None
+        assert journal.damaged == [2] and journal.get(key(1)) is None
         assert journal.get(key(2)) == line(2)
         journal.put(line(1))
         assert journal.get(key(1)) == line(1)
@@ -214,6 +207,14 @@ def test_a_journal_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
         Journal(tmp_path / "nowhere" / "calls.jsonl")
 
 
+def test_a_journal_is_closed_if_the_file_beside_it_cannot_be_read(path: Path) -> None:
+    path.with_name("discarded.jsonl").mkdir()
+    before = os.listdir("/dev/fd")
+    with pytest.raises(RunFolderError, match="discarded") as _kept:
+        Journal(path, path)
+    assert os.listdir("/dev/fd") == before
+
+
 def test_a_full_disk_leaves_no_half_line(path: Path) -> None:
     whole = written(path)
     with Journal(path) as journal:
@@ -234,7 +235,6 @@ def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from typing import Any
 from lotbench.calls.journal import Journal
 from tests.calls.test_journal import line
 journal = Journal(Path(sys.argv[1]))
