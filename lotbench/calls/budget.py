@@ -7,8 +7,8 @@ only if a server writes more tokens than it was asked for. All roles and all ear
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -23,6 +23,8 @@ GRACE_S = 1.0
 discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=lambda usage: None)
 """Called by models with the token counts (None: unknown) of a reply that was billed and cannot be used. It counts them, and
 raises LimitReached if another try could exceed a limit."""
+UNSENT = "the call was not under way at the server"
+"""The note of a cancellation in `unsent`."""
 
 
 @dataclass(slots=True)
@@ -189,6 +191,16 @@ def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
         raise UsageError(
             f"service_tier=flex is OpenAI's, and {', '.join(others)} is asked elsewhere: leave it out, or name models of OpenAI alone"
         )
+
+
+@contextmanager
+def unsent() -> Iterator[None]:
+    """Mark a cancellation in the block, in which a call waits and is not at a server: nothing of it can be billed."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        error.add_note(UNSENT)
+        raise
 
 
 class Bucket:

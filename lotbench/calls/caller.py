@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from lotbench.calls.budget import Bucket, Budget, discarded, spending
+from lotbench.calls.budget import UNSENT, Bucket, Budget, discarded, spending
 from lotbench.calls.journal import Entry, Journal
 from lotbench.calls.prices import Price, cost, prompt_tokens, total_cost
 from lotbench.calls.store import Store, by_content
@@ -243,8 +243,11 @@ class Caller:
             stats.replied = time.monotonic()
         finally:
             # The provider may still finish and bill a call that is cut off, by a limit or an interruption.
-            cancelled = isinstance(sys.exception(), asyncio.CancelledError)
-            if cancelled and role_model.billed and place in stats.open:
+            error = sys.exception()
+            cut_off = isinstance(error, asyncio.CancelledError) and UNSENT not in getattr(
+                error, "__notes__", ()
+            )
+            if cut_off and role_model.billed and place in stats.open:
                 count(None)
             discarded.reset(counting)
             spending.reset(limited)

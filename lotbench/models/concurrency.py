@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from lotbench.calls.budget import unsent
+
 SHARE_LEFT, REGAINED = 0.8, 3.0
 """The share of places that is left after an overload; the places regained after as many replies as there are places."""
 
@@ -33,7 +35,8 @@ class Pace:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """Wait for a place, and hold it during the block for one attempt of a call."""
-        await self._free.acquire()
+        with unsent():
+            await self._free.acquire()
         self.in_flight += 1
         try:
             yield

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lotbench.calls.budget import discarded, spending
+from lotbench.calls.budget import discarded, spending, unsent
 from lotbench.config.experiment import Limits
 from lotbench.errors import CallFailed, Unreachable
 from lotbench.types import Key, Usage
@@ -31,7 +31,8 @@ class Waiting:
         """Wait these seconds before a retry, counted in `retries`."""
         self.retries += 1
         try:
-            await asyncio.sleep(seconds)
+            with unsent():
+                await asyncio.sleep(seconds)
         finally:
             self.retries -= 1
 

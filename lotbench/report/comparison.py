@@ -344,21 +344,26 @@ def _correlation_text(matches: Sequence[tuple[Entry, str]], metric: str, values:
 def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
     """Return the runs whose model stands in a table, each with the model's name there.
 
-    A name matches the model's names or the run's name without regard to case, or else the last part of a model's name.
+    A row is a run's if its name is one of the model or the run, without regard to case. Without such a row it is the only
+    one whose name is the end of a model's name, or ends with it (`gpt-4o`, `openai/gpt-4o`).
     """
-    by_name = {name.casefold(): name for name in models}
-    by_last = {_last_part(name): name for name in models}
+    parts = {name: _parts(name) for name in models}
     matches = []
     for run in runs:
-        own = (run.model, *run.answered, run.asked)
-        rows = [by_name.get(name.casefold()) for name in (*own, run.name)]
-        rows += [by_last.get(_last_part(name)) for name in own]
-        matches += [(run, row) for row in rows if row is not None][:1]
+        own = [_parts(name) for name in (run.model, *run.answered, run.asked)]
+        equal = [name for name, each in parts.items() if each in [*own, _parts(run.name)]]
+        ending = [name for name, each in parts.items() if any(_end_alike(each, other) for other in own)]
+        matches += [(run, row) for row in equal[:1] or (ending if len(ending) == 1 else [])]
     return matches
 
 
-def _last_part(model: str) -> str:
-    return model.partition("@http")[0].rsplit("/", 1)[-1].casefold()
+def _parts(model: str) -> list[str]:
+    return model.partition("@http")[0].casefold().split("/")
+
+
+def _end_alike(first: list[str], other: list[str]) -> bool:
+    length = min(len(first), len(other))
+    return first[-length:] == other[-length:]
 
 
 def _cell(score: Mapping[str, Any] | None) -> str | None:

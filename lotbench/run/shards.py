@@ -33,7 +33,7 @@ SHARDS = "shards"
 FAILED = "_failed"
 """The suffix of the outcome of an episode that broke off."""
 ENDING_S, POLL_S = 30.0, 0.25
-"""Seconds to wait for the processes of a killed run to end, and between two checks whether they have."""
+"""Seconds to wait for the processes of a killed run to end, and between two checks whether they have, or are to end."""
 DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run can be resumed")
 
 
@@ -151,7 +151,15 @@ async def _play_share(shard: Shard) -> None:
         own = {(episode.sample, episode.repeat) for sequence in plan.sequences() for episode in sequence}
         before = (trace for trace in run.traces if (trace.sample, trace.repeat) in own)
         session.continues(before, retry_failed=shard.retry_failed, played=played)
+        waking = asyncio.create_task(_wake())
         await session.play(check=shard.check, watch=None)
+        waking.cancel()
+
+
+async def _wake() -> None:
+    """Let the event loop wake often: Ray's interruption, unlike a signal, is noticed only when the loop wakes."""
+    while True:
+        await asyncio.sleep(POLL_S)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:

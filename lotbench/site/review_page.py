@@ -19,7 +19,7 @@ CHOICES = ("accept", "edit", "reject")
 LONGEST = 4_000
 """The maximum number of characters of an edited field or a note."""
 _HIDDEN = {"id", "language", "image", "canary"}
-_LOCKED = {"source", "licence", "tier", "leap", "key_span", "reject"}
+_LOCKED = {"source", "licence", "tier", "leap", "key_span", "reject", "gold_writers"}
 
 
 @dataclass(frozen=True, slots=True)

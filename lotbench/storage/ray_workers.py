@@ -17,8 +17,8 @@ from lotbench.errors import LotbenchError, UsageError, install_hint
 
 POLL_S = 0.25
 """Seconds between two checks whether the work is done, or its results are no longer awaited."""
-CLOSING_S = 30.0
-"""Seconds that Ray may take to close."""
+STOPPING_S, CLOSING_S = 10.0, 30.0
+"""Seconds that workers may take to end after an interruption, and that they and Ray may take to close."""
 RETRIES = 3
 """How often Ray repeats a task whose process died."""
 
@@ -83,8 +83,9 @@ def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any]
 
     It stops early if the receiver closes the connection.
     """
-    # Ctrl-C reaches every process of a terminal: the receiver of the results decides when this one ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C reaches every process of a terminal: the receiver of the results decides when this one ends. SIG_IGN would pass to
+    # the workers, and `ray.cancel` would do nothing.
+    signal.signal(signal.SIGINT, lambda *_: None)
     import ray
 
     try:
@@ -101,6 +102,10 @@ def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any]
         _, pending = ray.wait(pending, num_returns=len(pending), timeout=POLL_S)
     if not pending:
         results.send([_await_result(result, died) for result in promised])
+    for task in pending:
+        # It raises KeyboardInterrupt there, so that a worker counts its calls in flight; they may be billed.
+        ray.cancel(task)
+    ray.wait(promised, num_returns=len(promised), timeout=STOPPING_S)
     ray.shutdown()
 
 

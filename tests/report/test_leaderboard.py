@@ -13,7 +13,7 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.errors import DataError, RunFolderError, UsageError
-from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
+from lotbench.report.comparison import Comparison, _rows, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
 from lotbench.report.leaderboard import Board, Entry, board, differing, sample_means, values
 from lotbench.report.ranking_sections import sections, summed_up
@@ -132,6 +132,20 @@ def test_a_table_names_models_by_any_of_their_names() -> None:
     (plot,) = made.sections[-1].plots
     found = dict(zip(plot.labels["models"], plot.series["models"], strict=True))
     assert {name: y for name, (_, y) in found.items()} == {"gpt-4o-mini-2024-07-18": 7.0, "high": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "row"),
+    [
+        ("meta/llama-3", ["nous/llama-3", "x/meta/llama-3"], "x/meta/llama-3"),
+        ("llama-3", ["nous/llama-3", "meta/llama-3"], None),
+        ("meta/llama-3", ["nous/llama-3"], None),
+        ("meta/llama-3@http://127.0.0.1:8000/v1", ["Meta/Llama-3"], "Meta/Llama-3"),
+    ],
+)
+def test_a_table_gives_a_model_no_row_of_another_maker(model: str, rows: list[str], row: str | None) -> None:
+    run = one(model, 0.1, 4)
+    assert _rows([run], dict.fromkeys(rows)) == ([(run, row)] if row else [])
 
 
 def test_hostile_names_stay_text_in_both_forms() -> None:

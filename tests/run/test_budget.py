@@ -197,7 +197,8 @@ async def test_a_time_ceiling_cuts_off_calls_that_hang_and_counts_them(tmp_path:
     with FakeServer(latency=20) as server:
         began = time.monotonic()
         with pytest.raises(LimitReached, match="time limit of 3 s") as caught:
-            await play(server, tmp_path, time_limit=3.0)
+            await play(server, tmp_path, time_limit=3.0, concurrency=2)
+        assert len(list(read_journal(caught.value.run / DISCARDED))) == server.log()["requests"] == 2
         with pytest.raises(LimitReached, match="time limit of 1 s"):
             await resume(caught.value.run, shards=2, time_limit=1.0)
         assert time.monotonic() - began < 16

@@ -224,6 +224,8 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     run = load_run("latest", tmp_path / "runs")
     assert run.summary["complete"] is False
     assert not (run.path / "shards").exists()
+    counted = [line for name in ("calls", "discarded") for line in read_journal(run.path / f"{name}.jsonl")]
+    assert len(counted) >= requests, "calls in flight are billed"
 
 
 def workers(home: Path) -> list[int]:

@@ -93,6 +93,8 @@ class Item(SampleRow):
     votes: Votes | None = None
     """People's votes on the response, if there are any."""
     source: str = ""
+    gold_writers: tuple[Text, ...] = ()
+    """The models that wrote key text, explanation, clues or guesses to a response of another writer."""
 
     @model_validator(mode="after")
     def _key_text_is_there(self) -> Self:

@@ -112,6 +112,7 @@ def item(scene: Scene, puzzle: Mapping[str, Any], writer: str) -> Item:
         reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
         votes=scene.votes,
         writer=scene.writer,
+        gold_writers=(writer,),
         source=f"{scene.source}; the rest proposed by {writer}",
         licence=LICENCE,
     )
