@@ -110,6 +110,17 @@ def _many(usage: str, about: str | None = None, **how: Any) -> Flag:
     return flag(usage, about, action="append", **how)
 
 
+def _positive(text: str) -> int:
+    """Return a text as a number from 1.
+
+    Raises:
+        argparse.ArgumentTypeError: It is another text.
+    """
+    if text.strip().isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+
+
 def _port(text: str) -> int:
     """Return the port number in a text.
 
@@ -130,13 +141,13 @@ CONFIG = flag("--config FILE", "a TOML file; everything given here goes before i
 SET = _many("--set K=V", "any setting, by name", default=[], dest="sets")
 SAMPLE = _many("--sample ID", "only this sample (repeatable)")
 LIMIT = flag("--limit N", "only N samples, drawn by the seed", type=int)
-REPEATS = flag("--repeats M", "independent games a sample", type=int)
+REPEATS = flag("--repeats M", "independent games a sample", type=_positive)
 SEED = flag("--seed N", "of everything that is drawn", type=int)
 OUT = flag("--out DIR", "where the folder is made (default: runs)", default="runs")
 FRESH = flag("--fresh", "take no causal chain or the like from the store")
 NO_PREFLIGHT = flag("--no-preflight", "do not test each model with one call first")
 SHARDS = flag(
-    "--shards K", "processes that share tasks and limits (needs the extra `scale`)", type=int, default=1
+    "--shards K", "processes that share tasks and limits (needs the extra `scale`)", type=_positive, default=1
 )
 RUNS = flag(
     "--runs DIR", "where runs are looked for by name and as `latest` (default: runs)", dest="runs_folder"
@@ -324,7 +335,7 @@ def _judges(command: Declare) -> None:
                 "--split S", "test (default), tune or all; only test is kept", choices=SPLITS, default="test"
             ),
             flag("--limit N", "at most N rows a role, of each kind alike", type=int),
-            flag("--repeats K", "judgings of each row (default: 2)", type=int),
+            flag("--repeats K", "judgings of each row (default: 2)", type=_positive),
             flag("--all-modes", "every judge mode, not only the one that is set"),
             flag("--chains N", "judge rows of 20 samples with N new causal chains too", type=int, default=0),
             CONFIG,
@@ -386,7 +397,7 @@ def _serve(command: Declare) -> None:
         *under(
             "how",
             PORT,
-            flag("--sessions N", "clients at once (default: 1000)", type=int, default=1000),
+            flag("--sessions N", "clients at once (default: 1000)", type=_positive, default=1000),
             flag("--folder DIR", "the run folder: begun, or gone on with if it is there"),
             OUT,
             FRESH,
