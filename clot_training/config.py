@@ -285,6 +285,11 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     return digests
 
 
+def adapter_digests(folder: Path) -> list[str]:
+    """Return the sha256 of the weights of an adapter; empty if there are none."""
+    return [sha256(path) for path in sorted(folder.glob("adapter_model.*"))]
+
+
 def sha256(path: Path) -> str:
     """Return the sha256 of a file, in hex."""
     with path.open("rb") as file:

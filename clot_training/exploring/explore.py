@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from clot_training.config import Config, Explore, claim, data_digests, freeze, sha256
+from clot_training.config import Config, Explore, adapter_digests, claim, data_digests, freeze, sha256
 from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
@@ -176,6 +176,7 @@ def _identity(config: Config, work: Work) -> dict[str, Any]:
     return config.model_dump(mode="json", include=general) | {
         "explore": config.explore.model_dump(mode="json", exclude=ENGINE_ONLY),
         "data": data_digests(config.folders()),
+        "adapter": adapter_digests(work.stage1 / "adapter"),
         "screening": sha256(work.screened) if work.screened.exists() else None,
     }
 

@@ -21,7 +21,7 @@ import datasets
 import transformers
 import trl
 
-from clot_training.config import Config, claim, freeze, sha256
+from clot_training.config import Config, adapter_digests, claim, freeze, sha256
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
 from lotbench.errors import RunFolderError, UsageError
@@ -196,7 +196,7 @@ def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> di
         "seed": config.seed,
         **settings.decisive(config),
         "instructions": [sha256(file) for file in files],
-        "adapter": [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else [],
+        "adapter": adapter_digests(adapter) if adapter else [],
     }
 
 

@@ -293,16 +293,15 @@ def review(parsed: argparse.Namespace) -> None:
     """Carry out `lotbench data review`: serve the cards of a data set until Ctrl-C."""
     from lotbench import benchmarks
     from lotbench.site import review as pages
-    from lotbench.site.review_page import sample_card, with_past
+    from lotbench.site.review_page import sample_card
     from lotbench.storage import datasets
 
     declared, folder = benchmarks.get(parsed.benchmark), Path(parsed.path)
     out = pages.decisions_file(folder, parsed.out)
     items = {item.id: item for item in datasets.samples(folder, declared.Item)}
-    decided = pages.past(out, parsed.name)
-    cards = [with_past(sample_card(item), decided.get(name)) for name, item in items.items()]
+    cards, decided = [sample_card(item) for item in items.values()], len(pages.past(out, parsed.name))
     site = pages.Review(cards, items, folder, declared, out=out, name=parsed.name)
 
-    print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")
+    print(f"{len(cards)} to review, {decided} decided; into {out}")
     _serve(site, parsed)
     print(f"{out}: {len(pages.past(out, parsed.name))} decided")

@@ -258,8 +258,9 @@ def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
     ]
     for board, measure in zip(boards, measures, strict=True):
         entries = [place.entry for place in board.places]
+        rows = _rows(entries, {model: None for values in table.values() for model in values})
         for column, values in table.items():
-            published = {entry.model: values[row] for entry, row in _rows(entries, values)}
+            published = {entry.model: values[row] for entry, row in rows if row in values}
             title = f"{board.benchmark} and {column}"
             sections.append(ranking_sections.correlations(title, measure, (column, published)))
     return sections

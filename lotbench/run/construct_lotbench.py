@@ -141,7 +141,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
             name = f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}"
             if best := responses.best(voted_on, rules, language):
                 path, source = str((folder / image).resolve()), f"{group}: response {best.id}"
-                yield Scene(name, group, language, path, question, best.text, source, votes=best.votes)
+                yield Scene(name, group, language, path, question, best.text, source, best.writer, best.votes)
             else:
                 dropped.append(Dropped(name, "votes", f"{group}: no response has enough votes"))
 
@@ -154,4 +154,4 @@ def _read_votes(row: Row, rules: Rules) -> Voted | None:
         votes = Votes(n=ratings.n, mean=ratings.mean, low=low) if ratings.n >= rules.min_votes else None
     else:
         votes = responses.liked(likes) if likes >= rules.min_likes else None
-    return Voted(row.id, row.text, votes) if votes else None
+    return Voted(row.id, row.text, votes, row.writer) if votes else None

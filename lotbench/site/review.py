@@ -15,7 +15,7 @@ from lotbench.config.experiment import received
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site.page import Served, screen
-from lotbench.site.review_page import CHOICES, Card, decision
+from lotbench.site.review_page import CHOICES, Card, decision, with_past
 from lotbench.storage import jsonl
 from lotbench.storage.pictures.picture_file import encoded
 from lotbench.storage.review_decisions import Decision, decisions_of
@@ -55,7 +55,7 @@ class Review:
         """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
-                cards = [asdict(card) for card in self.cards]
+                cards = [asdict(card) for card in self._with_past()]
                 return screen("review", title=f"Review of {self.folder.name}", cards=cards, choices=CHOICES)
             case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
                 if image := self.items[self.cards[int(number)].id].image:
@@ -71,17 +71,19 @@ class Review:
         """
         if path != "decision":
             raise LookupError(path)
-        card, line = decision(self.cards, sent)
-        # The page shows the texts of an earlier edit: these are accepted.
-        if (
-            line["decision"] != "edit"
-            and (before := past(self.out, self.name).get(card.id))
-            and before.changes
-        ):
+        card, line = decision(self._with_past(), sent)
+        before = past(self.out, self.name).get(card.id)
+        if before and before.changes and line["decision"] != "edit":
+            # The page shows the texts of an earlier edit: these are accepted.
             line["changes"] = dict(before.changes)
         notes = grave_findings(self.declared, self.items[card.id], line.get("changes", {}))
         jsonl.append(self.out, [jsonl.line({**line, "by": self.name, "at": self.now()})])
         return {"notes": notes}
+
+    def _with_past(self) -> list[Card]:
+        """Return the cards with the person's decisions so far."""
+        decided = past(self.out, self.name)
+        return [with_past(card, decided.get(card.id)) for card in self.cards]
 
 
 def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:

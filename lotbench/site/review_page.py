@@ -130,7 +130,8 @@ def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if text.strip() != open_fields[name].text.strip():
             edits[name] = lines if open_fields[name].many else text.strip()
-    if message.decision == "edit" and not edits and not message.note.strip():
+    taken_back = any(field.edited for field in card.fields)
+    if message.decision == "edit" and not (edits or taken_back or message.note.strip()):
         raise UsageError("an edit changes a field, or has a note that says what to change")
     return edits
 

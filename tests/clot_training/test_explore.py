@@ -209,6 +209,11 @@ def test_candidates_of_other_settings_or_of_another_model_are_not_mixed(tmp_path
         step.explore(random_run(tmp_path, limit=8), HashPolicy)
     with pytest.raises(RunFolderError, match="explored with hash, not other"):
         step.explore(random_run(tmp_path), Other)
+    run = random_run(tmp_path, limit=20)
+    (adapter := Work(Path(run.out)).stage1 / "adapter").mkdir(parents=True)
+    (adapter / "adapter_model.bin").touch()
+    with pytest.raises(RunFolderError, match=r"other settings \(adapter"):
+        step.explore(run, HashPolicy)
 
 
 def test_without_an_adapter_the_step_before_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from lotbench.config.model_names import related
         ("microsoft/phi-4", "Microsoft"), ("amazon/nova-pro-v1", "Amazon"), ("grok-2", "xAI"),
         ("HuggingFaceTB/SmolLM2-360M-Instruct", "Hugging Face"), ("glm-4-plus", "Zhipu"),
         ("moonshotai/kimi-k2", "Moonshot"), ("o3:online", "OpenAI"), ("molmo-7b-d", "Allen AI"),
-        ("vicuna-13b", "Meta"), ("opus4", "Anthropic"),
+        ("vicuna-13b", "Meta"), ("opus4", "Anthropic"), ("gpt", "OpenAI"),
+        ("glm", "Zhipu"), ("phi", "Microsoft"), ("command", "Cohere"), ("aya", "Cohere"),
     ],
 )  # fmt: skip
 def test_a_name_tells_its_maker(name: str, maker: str) -> None:

@@ -143,6 +143,9 @@ def test_a_table_gives_a_model_no_row_of_another_maker() -> None:
     ):
         run = one(model, 0.1, 4)
         assert _rows([run], dict.fromkeys(rows)) == ([(run, row)] if row else [])
+    table = {"arena": {"high": 1.0}, "mmlu": {"nobody/high": 2.0, "low": 3.0}}
+    (plot,) = compare(THREE, lambda *_: (), table).sections[-1].plots
+    assert plot.labels["models"] == ("low",)
 
 
 def test_hostile_names_stay_text_in_both_forms() -> None:

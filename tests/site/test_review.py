@@ -133,7 +133,13 @@ async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_pa
         assert "caption" in (await post(web, "decision", sent))["notes"][0]
         # The page shows the edited text, and so it is what is accepted.
         await post(web, "decision", {"card": 0, "decision": "accept"})
-    assert [line["changes"] for line in written(tmp_path)] == [{"caption": "A fish beside a clock."}] * 2
+        [card, *_] = shown(await (await web.get(f"/{TOKEN}/")).text())
+        assert card["before"] == "accept"
+        assert [one["edited"] for one in card["fields"] if one["edited"]] == ["A fish beside a clock."]
+        await post(web, "decision", {"card": 0, "decision": "edit", "changes": {"caption": EN["caption"]}})
+        await post(web, "decision", {"card": 0, "decision": "accept"})
+    edited = {"caption": "A fish beside a clock."}
+    assert [line.get("changes") for line in written(tmp_path)] == [edited, edited, None, None]
 
 
 @pytest.mark.parametrize(

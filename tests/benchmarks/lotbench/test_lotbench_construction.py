@@ -45,6 +45,7 @@ def contest(name: str, *captions: tuple[str, tuple[int, int, int]], **fields: An
             "group": name,
             "image": f"images/{name}.png",
             "text": text,
+            "writer": "gpt-4o",
             "ratings": dict(zip(("unfunny", "somewhat", "funny"), votes, strict=True)),
         }
         | fields
@@ -107,7 +108,7 @@ async def test_the_best_response_by_its_lower_bound_becomes_a_sample(tmp_path: P
     assert "2.6" not in said and "votes:" not in said, "the writer is not told of votes"
     [item] = datasets.samples(made.proposals, Item)
     assert item.response == WHALE[0]["text"] and item.key_text == "a bigger tank"
-    assert item.writer == "people" and item.gold_writers == ("writer-1",) and "writer-1" in item.source
+    assert item.writer == "gpt-4o" and item.gold_writers == ("writer-1",) and "writer-1" in item.source
     assert item.votes and (item.votes.n, item.votes.mean) == (100, pytest.approx(2.6))
     assert item.clues == ("Think of pay rises.", "It is about room.", "Where do such animals live in a zoo?",
                           "Glass and water.")  # fmt: skip

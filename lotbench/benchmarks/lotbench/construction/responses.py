@@ -10,7 +10,6 @@ from scipy.stats import chi2
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Votes
-from lotbench.config.makers import PEOPLE
 from lotbench.errors import Unread
 from lotbench.types import FrozenModel
 
@@ -35,6 +34,7 @@ class Voted:
     id: str
     text: str
     votes: Votes
+    writer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Scene:
         image: The absolute path of the picture.
         question: The text beside the picture; None if there was none.
         source: The origin of the response.
-        writer: The writer of the response: a model, or people.
+        writer: The writer of the response: a model, or people; empty if unknown.
         votes: People's votes on the response, if there are any.
     """
 
@@ -57,7 +57,7 @@ class Scene:
     question: str | None
     response: str
     source: str
-    writer: str = PEOPLE
+    writer: str
     votes: Votes | None = None
 
 
