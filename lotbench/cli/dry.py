@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from lotbench.calls import prices
+from lotbench.checks.chains import draw_rows
 from lotbench.checks.judge_check_plan import Prepared
 from lotbench.cli.lines import wrapped
 from lotbench.errors import suggestion
@@ -41,7 +42,12 @@ def show_check(check: Prepared) -> None:
     each = plan.benchmark.validation.calls if plan.benchmark.validation else 1
     for panel in check.panels:
         calls[panel.role] += each * len(panel.indexes) * check.repeats * len(check.probes_of(panel))
-    for sample in {probe.sample for probe in check.probes}:
+    stored, new = {probe.sample for probe in check.probes}, list[str]()
+    if check.order.chains:
+        rows, panel = draw_rows(check), check.panels[0]
+        new = [*{probe.sample for probe in rows}] * check.order.chains
+        calls[panel.role] += each * len(panel.indexes) * len(rows) * (check.order.chains + 1)
+    for sample in (*stored, *new):
         more = plan.benchmark.beyond(plan.by_id[sample], plan.settings, 0, models)
         calls = {role: count + more.get(role, 0) for role, count in calls.items()}
     often = f"each row {check.repeats} times in each variant"

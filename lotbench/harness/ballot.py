@@ -238,25 +238,33 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """Return the responses of a ballot as rows for models to rank, with votes as likes (`star`) and without models' names."""
-    chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
-    by_response: dict[tuple[str, str], dict[str, Any]] = {}
-    numbers = Counter[str]()
+    """Return the responses of a ballot as rows for models to rank, with votes as likes (`star`) and without models' names.
+
+    Among pairs the votes of a response add up. If a text was shown in more pairs than others, since two models wrote it, its
+    votes are scaled down.
+    """
+    texts = {(item.id, response.letter): response.text for item in items for response in item.responses}
+    # Who chooses the same text of two models chooses it once.
+    chosen = Counter(
+        pair
+        for vote in votes
+        for pair in {(vote.id, texts.get((vote.id, letter))) for letter in vote.letters}
+    )
+    rows: dict[str, dict[str, dict[str, Any]]] = {}
+    shown = Counter[tuple[str, str]]()
     for item in items:
         prompt = item.prompt or item.id
-        for response in item.responses:
-            # Among pairs a response is in several items: its votes add up.
-            if (name := (prompt, response.text)) not in by_response:
-                numbers[prompt] += 1
-                by_response[name] = {
-                    "id": f"{prompt}-{numbers[prompt]}",
-                    "group": prompt,
-                    **{field: getattr(item, field) for field in Task.model_fields},
-                    "text": response.text,
-                    "star": 0,
-                }
-            by_response[name]["star"] += chosen[item.id, response.letter]
-    return list(by_response.values())
+        of_prompt = rows.setdefault(prompt, {})
+        for text in dict.fromkeys(response.text for response in item.responses):
+            shown[prompt, text] += 1
+            task = {field: getattr(item, field) for field in Task.model_fields}
+            new = {"id": f"{prompt}-{len(of_prompt) + 1}", "group": prompt, **task, "text": text, "star": 0}
+            of_prompt.setdefault(text, new)["star"] += chosen[item.id, text]
+    for prompt, of_prompt in rows.items():
+        least = min(shown[prompt, text] for text in of_prompt)
+        for text, row in of_prompt.items():
+            row["star"] = round(row["star"] * least / shown[prompt, text])
+    return [row for of_prompt in rows.values() for row in of_prompt.values()]
 
 
 def _share(sums: Floats, place: int) -> Floats:

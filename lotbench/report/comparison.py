@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from itertools import combinations
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lotbench.config.experiment import differences
@@ -315,28 +316,37 @@ def _untrusted(runs: Sequence[Entry]) -> list[str]:
 
 
 def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
-    """Return the section on the correlations of all metrics of the runs with the columns of a table of published scores."""
+    """Return the section on the correlations of all metrics with the columns of a table of published scores.
+
+    A model has the mean over its runs, without those that are compared with no other.
+    """
     models = {model: None for values in table.values() for model in values}
-    matches = _rows(runs, models)
+    rows_of = _rows(runs, models)
+    matches = [(run, row) for run, row in rows_of if not run.abstained]
     metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
     rows = tuple(
         (name, *(_correlation_text(matches, metric, values) for metric in metrics))
         for name, values in table.items()
     )
-    missing = [run.name for run in runs if run not in [each for each, _ in matches]]
+    missing = [run.name for run in runs if run not in [each for each, _ in rows_of]]
+    left_out = [run.name for run, _ in rows_of if run.abstained]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
         *([f"Not in the table: {', '.join(missing)}."] if missing else []),
+        *([f"Left out, as in the ranking: {', '.join(left_out)}."] if left_out else []),
     ]
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
 def _correlation_text(matches: Sequence[tuple[Entry, str]], metric: str, values: Mapping[str, float]) -> str:
-    scores = [(run.scores.get(metric), row) for run, row in matches if row in values]
-    both = [
-        (float(score["value"]), values[row]) for score, row in scores if score and score["value"] is not None
-    ]
-    result = correlation([ours for ours, _ in both], [published for _, published in both])
+    by_model: dict[str, list[float]] = {}
+    published: dict[str, float] = {}
+    for run, row in matches:
+        score = run.scores.get(metric)
+        if row in values and score and score["value"] is not None:
+            by_model.setdefault(run.model, []).append(float(score["value"]))
+            published[run.model] = values[row]
+    result = correlation(list(map(fmean, by_model.values())), list(published.values()))
     if result.value is None:
         return f"none: {result.why}"
     return f"{result.method} {result.value:.3f} (p = {result.p:.3g}, n = {result.n})"

@@ -94,8 +94,8 @@ async def build_from(
         done = await construction.finished(
             calls, order, "proposed", dropped, lambda scene: f"{scene.group}: "
         )
-        writer = construction.models(calls)["writer"]
-        items = [item(scene, memory, writer) for scene, memory in done]
+        writers = construction.models(calls)["writer"]
+        items = [item(scene, memory, writers) for scene, memory in done]
         left_out: Counter[str] = Counter()
         accepted = _apply_review(order.out, items, {s.id: Path(s.image) for s in scenes}, left_out)
         count = None if accepted is None else len(accepted)

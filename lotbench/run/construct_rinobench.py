@@ -57,8 +57,8 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdea
     plan = construction.plan(order, benchmark, drafts)
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
         done = await construction.finished(calls, order, "kept", dropped)
-        writer = construction.models(calls)["writer"]
-        items = [item(draft, memory, [writer]) for draft, memory in done]
+        writers = construction.models(calls)["writer"]
+        items = [item(draft, memory, writers) for draft, memory in done]
         stages = {
             "papers": len(papers),
             "with ratings that agree": len(agreed),

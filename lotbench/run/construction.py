@@ -7,6 +7,7 @@ in the journal of the output folder. Replies that depend only on the source mate
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +101,11 @@ async def finished(
     Raises:
         LotbenchError: A model cannot be reached, or a limit is reached.
     """
-    if order.preflight:
-        await calls.check()
-    episodes = loop(calls.plan, calls.caller.ask)
-    traces = {trace.sample: trace async for trace in episodes.traces(calls.plan.sequences())}
+    async with calls.caller.budget.ending():
+        if order.preflight:
+            await calls.check()
+        episodes = loop(calls.plan, calls.caller.ask)
+        traces = {trace.sample: trace async for trace in episodes.traces(calls.plan.sequences())}
     for error in episodes.crashed.values():
         raise error
     ended = []
@@ -117,9 +119,13 @@ async def finished(
     return ended
 
 
-def models(calls: Calls) -> dict[str, str]:
-    """Return the model of each role: its id in the replies, or before any reply its configured name."""
-    return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
+def models(calls: Calls) -> dict[str, list[str]]:
+    """Return the models of each role: all ids in its replies, or before any reply its configured name."""
+    ids = calls.caller.journal.totals.ids()
+    return {
+        role: [*chain.from_iterable(ids.get(role, ()))] or [panel[0].name]
+        for role, panel in calls.caller.role_models.items()
+    }
 
 
 def write_card(
@@ -141,7 +147,7 @@ def write_card(
         "sources": [source.name for source in order.sources],
         "rules": order.rules.model_dump(mode="json"),
         "seed": order.seed,
-        "models": models(calls),
+        "models": {role: ", ".join(ids) for role, ids in models(calls).items()},
         "stages": dict(stages),
         "version": version(),
         "prompts": calls.plan.prompts.digest,

@@ -1,7 +1,7 @@
 """Review of samples by a person: a page of cards, and a file with a line for each decision.
 
 The data set's folder is never written: decisions go to a file of their own. A person who comes back is
-shown their earlier decisions.
+shown their earlier decisions, and the last edits of all people.
 """
 
 import re
@@ -72,7 +72,7 @@ class Review:
         if path != "decision":
             raise LookupError(path)
         card, line = decision(self._with_past(), sent)
-        before = past(self.out, self.name).get(card.id)
+        before = past(self.out).get(card.id)
         if before and before.changes and line["decision"] != "edit":
             # The page shows the texts of an earlier edit: these are accepted.
             line["changes"] = dict(before.changes)
@@ -81,9 +81,9 @@ class Review:
         return {"notes": notes}
 
     def _with_past(self) -> list[Card]:
-        """Return the cards with the person's decisions so far."""
-        decided = past(self.out, self.name)
-        return [with_past(card, decided.get(card.id)) for card in self.cards]
+        """Return the cards with this person's decisions so far, and the last edits of all people."""
+        last, own = past(self.out), past(self.out, self.name)
+        return [with_past(card, last.get(card.id), own.get(card.id)) for card in self.cards]
 
 
 def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
@@ -107,12 +107,12 @@ def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -
     ]
 
 
-def past(out: Path, name: str) -> dict[str, Decision]:
-    """Return a person's last decision on each sample, by its id; decisions of other people are left out.
+def past(out: Path, name: str | None = None) -> dict[str, Decision]:
+    """Return the last decision on each sample, by its id.
 
     Args:
         out: The file of decisions; it may be missing.
-        name: The name of the person.
+        name: The name of the person whose decisions are wanted; None for those of all people.
 
     Raises:
         DataError: A line of the file is no decision of a review.
@@ -121,7 +121,8 @@ def past(out: Path, name: str) -> dict[str, Decision]:
         return {}
     # This cuts off a last line that a killed process has not finished.
     jsonl.append(out, ())
-    return {line.sample: line for _, line in jsonl.rows(out, Decision.model_validate) if line.by == name}
+    lines = (line for _, line in jsonl.rows(out, Decision.model_validate))
+    return {line.sample: line for line in lines if name in (None, line.by)}
 
 
 def decisions_file(folder: Path, choice: str | None) -> Path:

@@ -30,14 +30,14 @@ class FieldView:
         text: The text in the data set, with which an edit is compared.
         many: Whether the field is a list; `text` has one entry per line.
         locked: Whether the field cannot be edited.
-        edited: The text after the person's earlier edit; "" without one.
+        edited: The text after the last edit; None without one.
     """
 
     name: str
     text: str
     many: bool = False
     locked: bool = False
-    edited: str = ""
+    edited: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,14 @@ def sample_card(item: Any) -> Card:
     return Card(item.id, item.language, tuple(fields), bool(item.image))
 
 
-def with_past(card: Card, line: Decision | None) -> Card:
-    """Return a card with the person's earlier decision and its edits; unchanged if `line` (of the review file) is None."""
-    if line is None:
-        return card
-    changes = line.changes
+def with_past(card: Card, last: Decision | None, own: Decision | None) -> Card:
+    """Return a card with the edits of the last decision of all people, and the person's own last decision."""
+    changes = last.changes if last else {}
     fields = tuple(
         replace(field, edited=_text(changes[field.name])) if field.name in changes else field
         for field in card.fields
     )
-    return replace(card, fields=fields, before=line.decision)
+    return replace(card, fields=fields, before=own.decision if own else "")
 
 
 def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]:
@@ -130,7 +128,7 @@ def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if text.strip() != open_fields[name].text.strip():
             edits[name] = lines if open_fields[name].many else text.strip()
-    taken_back = any(field.edited for field in card.fields)
+    taken_back = any(field.edited is not None for field in card.fields)
     if message.decision == "edit" and not (edits or taken_back or message.note.strip()):
         raise UsageError("an edit changes a field, or has a note that says what to change")
     return edits

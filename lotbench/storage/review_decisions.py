@@ -30,12 +30,14 @@ class Decision(BaseModel, frozen=True, extra="ignore"):
     Attributes:
         sample: The id of the proposed sample.
         changes: New values of the sample's fields, by name.
+        note: Why; in an edit without changes, what is to be changed.
         by: The person.
     """
 
     sample: str
     decision: Literal["accept", "edit", "reject"]
     changes: dict[str, Any] = Field(default_factory=dict)
+    note: str = ""
     by: str = ""
 
 
@@ -90,6 +92,9 @@ def accepted(
         line = decided.get(item.id)
         if line is None or line.decision == "reject":
             left_out["rejected" if line else "not decided"] += 1
+            continue
+        if line.decision == "edit" and line.note and not line.changes:
+            left_out["to be edited, as a note says"] += 1
             continue
         if line.changes.keys() & PLACES:
             left_out["id or picture changed"] += 1

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from lotbench.checks.field_labels import draw, labelled
 from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import CheckOrder, prepare
 from lotbench.cli import main
+from lotbench.cli.dry import show_check
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.models.python_models import NAMED
@@ -698,10 +700,13 @@ class OfChains(PlantedJudge):
 
 @pytest.mark.slow
 async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_one(
-    data: Path, rows: Path, tmp_path: Path
+    data: Path, rows: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = players(OfChains(ITEMS))
+    show_check(prepare(wanted(data, rows, tmp_path, chains=2)))
+    most = re.search(r"^judge +([\d,]+)", capsys.readouterr().out, re.MULTILINE)
     checked = await judge_check(wanted(data, rows, tmp_path, chains=2), own=own)
+    assert most and own["python:j0"].calls <= int(most[1].replace(",", ""))
     found = json.loads((checked.path / "summary.json").read_text(encoding="utf-8"))["chains"]
     # Of three verdicts on a row one is another than the other two.
     assert (found["chains"], found["samples"]) == (2, 20)

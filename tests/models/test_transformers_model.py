@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.config.model_names import parse
+from lotbench.config.model_names import parse, related
 from lotbench.errors import Unescapable, UsageError
 from lotbench.models import transformers
 from lotbench.models.registry import reads_text_only
@@ -138,6 +138,11 @@ def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     ) as raised:
         TransformersModel("a/b", "c", picture=no_picture)
     assert raised.value.exit_code == 2
+
+
+def test_the_id_of_a_local_model_names_the_base_of_its_card(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text('---\nbase_model: "Qwen/Qwen2.5-7B"\n---\n')
+    assert related(loading._id(str(tmp_path), None, None, loading.PLAIN), "qwen-max")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.errors import DataError, RunFolderError, UsageError
-from lotbench.report.comparison import Comparison, _rows, compare, to_json, to_markdown
+from lotbench.report.comparison import Comparison, _rows, compare, correlation_section, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
 from lotbench.report.leaderboard import Board, Entry, board, differing, sample_means, values
 from lotbench.report.ranking_sections import sections, summed_up
@@ -146,6 +146,12 @@ def test_a_table_gives_a_model_no_row_of_another_maker() -> None:
     table = {"arena": {"high": 1.0}, "mmlu": {"nobody/high": 2.0, "low": 3.0}}
     (plot,) = compare(THREE, lambda *_: (), table).sections[-1].plots
     assert plot.labels["models"] == ("low",)
+    stopped = one("alike", 0.9, 4, name="stopped", complete=False, reasons=("the run is not complete",))
+    runs = [
+        replace(run, scores={"m": {"value": at + 0.0}}) for at, run in enumerate([*THREE, *THREE, stopped])
+    ]
+    about = correlation_section(runs, {"arena": {"low": 1.0, "high": 2.0, "alike": 9.0}})
+    assert "n = 3" in str(about.tables[0].rows) and "Left out, as in the ranking: stopped." in about.notes
 
 
 def test_hostile_names_stay_text_in_both_forms() -> None:

@@ -136,10 +136,15 @@ async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_pa
         [card, *_] = shown(await (await web.get(f"/{TOKEN}/")).text())
         assert card["before"] == "accept"
         assert [one["edited"] for one in card["fields"] if one["edited"]] == ["A fish beside a clock."]
-        await post(web, "decision", {"card": 0, "decision": "edit", "changes": {"caption": EN["caption"]}})
-        await post(web, "decision", {"card": 0, "decision": "accept"})
+        for changes in ({"caption": EN["caption"]}, {"accept": ""}):
+            await post(web, "decision", {"card": 0, "decision": "edit", "changes": changes})
+            await post(web, "decision", {"card": 0, "decision": "accept"})
+        [card, *_] = shown(await (await web.get(f"/{TOKEN}/")).text())
+        assert {one["name"]: one["edited"] for one in card["fields"]}["accept"] == ""
     edited = {"caption": "A fish beside a clock."}
-    assert [line.get("changes") for line in written(tmp_path)] == [edited, edited, None, None]
+    assert [line.get("changes") for line in written(tmp_path)] == [edited] * 2 + [None] * 2 + [
+        {"accept": []}
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -179,12 +184,19 @@ def test_what_was_decided_before_is_shown_to_the_same_person(tmp_path: Path) -> 
     lines = [
         {"kind": "sample", "sample": "s1", "decision": "reject", "by": "Ada"},
         {"kind": "sample", "sample": "s1", "decision": "accept", "by": "Ada"},
-        {"kind": "sample", "sample": "s9", "decision": "accept", "by": "Bea"},
+        {
+            "kind": "sample",
+            "sample": "s9",
+            "decision": "edit",
+            "by": "Bea",
+            "changes": {"caption": "A fish."},
+        },
     ]
     out.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    decided = past(out, "Ada")
-    cards = [with_past(card, decided.get(card.id)) for card in cards_of(item(), item(id="s9"))]
+    last, own = past(out), past(out, "Ada")
+    cards = [with_past(one, last.get(one.id), own.get(one.id)) for one in cards_of(item(), item(id="s9"))]
     assert [card.before for card in cards] == ["accept", ""]
+    assert [[one.edited for one in card.fields if one.edited] for card in cards] == [[], ["A fish."]]
     out.write_text("[1]\n", encoding="utf-8")
     with pytest.raises(DataError, match=":1"):
         past(out, "Ada")

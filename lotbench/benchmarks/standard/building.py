@@ -130,6 +130,7 @@ def _problem(
         return
     name = f"{kind}-{prompt.name}-{number + 1}"
     making = _Making(prompt, near, settings, Random(f"{seed}:{name}:0:build"))
+    making.writers.update(row.writer for row in prompt.rows)
     options: tuple[Option, ...] = ()
     if kind == "rank":
         options = making.ranking()
@@ -148,7 +149,7 @@ def _problem(
         caption=prompt.caption,
         guessed=any(row.guessed for row in prompt.liked),
         writer=first.writer,
-        gold_writers=tuple(sorted({row.writer for row in prompt.rows} - {first.writer})),
+        gold_writers=tuple(sorted(making.writers - {first.writer})),
         options=options,
         other_image=making.captioned[0].first.image if making.captioned else None,
         other_group=making.captioned[0].first.group if making.captioned else None,
@@ -165,6 +166,7 @@ class _Making:
         settings: The settings of the run.
         rng: The source of all draws but those of the right options.
         taken: The normal forms of the texts used so far.
+        writers: The writers of all rows of the prompt and of options of other prompts.
         captioned: The other prompt whose picture the captioner describes for an option; empty without such an option.
     """
 
@@ -173,6 +175,7 @@ class _Making:
     settings: Settings
     rng: Random
     taken: set[str] = field(default_factory=set)
+    writers: set[str] = field(default_factory=set)
     captioned: list[_Prompt] = field(default_factory=list)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
@@ -292,4 +295,5 @@ class _Making:
 
     def _option(self, row: Row, slot: Slot, origin: Origin) -> Option:
         self.taken.add(same(row.text))
+        self.writers.add(row.writer)
         return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)

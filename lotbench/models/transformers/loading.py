@@ -21,6 +21,7 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 from lotbench.errors import Unescapable, UsageError, install_hint
+from lotbench.regular_file import is_file, read_text
 from lotbench.report.markdown import visible
 from lotbench.types import FrozenModel, Message
 
@@ -41,6 +42,7 @@ class Packing(FrozenModel):
 PLAIN = Packing()
 LONGEST_S = 10.0
 """Seconds that the patterns or the chat template in a model's files may take."""
+_BASE = re.compile(r'^base_model: *"?([\w./-]+)"?$', re.MULTILINE)
 MATCHED = ("{}", r"(.*\.)?({})$", r"(^|.*\.){}($|\..*)", r"(?:^|.*?\.){}\.(\d+)\.")
 """How peft matches a text of adapter_config.json against the name of a module."""
 
@@ -338,9 +340,15 @@ def _sees(config: Any) -> bool:
 
 
 def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) -> str:
-    """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or a digest of the weights."""
+    """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or a digest of the weights.
+
+    Before a local base stands the model that its card names as its own base, as BASE+.
+    """
     text = base if packing.quantize == "none" else f"{base}:{packing.quantize}"
     text += f"@{commit[:8]}" if commit else _digest(Path(base), "*.safetensors", "*.bin")
+    card = Path(base) / "README.md"
+    if is_file(card) and (made_of := _BASE.search(read_text(card))):
+        text = f"{made_of[1]}+{text}"
     return text if adapter is None else f"{text}+{adapter}{_digest(Path(adapter), 'adapter_model.*')}"
 
 

@@ -15,9 +15,9 @@ function say(text, name) { const said = byId("said"); said.textContent = text; s
 
 function fieldOf(shown, language) {
   const value = made("dd");
-  if (!editing || shown.locked) { value.textContent = shown.edited || shown.text; value.lang = language; return value; }
+  if (!editing || shown.locked) { value.textContent = shown.edited ?? shown.text; value.lang = language; return value; }
   const box = document.createElement("textarea");
-  const text = shown.edited || shown.text;
+  const text = shown.edited ?? shown.text;
   box.value = text;
   box.lang = language;
   box.rows = Math.max(2, Math.ceil(text.length / 60) + text.split("\n").length - 1);

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, be
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.cli import main
-from lotbench.errors import DataError
+from lotbench.config.experiment import Limits
+from lotbench.errors import DataError, LimitReached
 from lotbench.run.construct_lotbench import BuiltGames, _read_votes, _scenes, build
 from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets
@@ -202,9 +204,29 @@ async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the
     decide(made, decision="reject", **edit)
     assert (await built(tmp_path, model=model)).accepted == 0
     assert json.loads((tmp_path / "out" / "card.json").read_text())["left_out"] == {"rejected": 1}
+    decide(made, decision="edit", note="another key", by="ann")
+    assert (await built(tmp_path, model=model)).accepted == 0
     decide(made, decision="perhaps", **edit)
     with pytest.raises(DataError, match=r"proposals\.review\.jsonl:1: decision"):
         await built(tmp_path, model=model)
+
+
+async def test_all_models_that_answered_as_the_writer_are_named(tmp_path: Path) -> None:
+    model = writer()
+    model.model_id = "router-a"
+    await built(tmp_path, model=model)
+    more = contest("dog", ("They promised me a bigger tank by Friday.", (10, 20, 70)))
+    made = await built(tmp_path, *WHALE, *more)
+    assert {item.gold_writers for item in datasets.samples(made.proposals, Item)} == {
+        ("router-a", "writer-1")
+    }
+
+
+async def test_a_time_limit_ends_the_calls_of_a_construction(tmp_path: Path) -> None:
+    order = Order((source(tmp_path, *WHALE),), tmp_path / "out", {"writer": "python:writer"}, Rules())
+    slow = RuleModel(lambda request: PUZZLE, latency=30)
+    with pytest.raises(LimitReached):
+        await build(replace(order, limits=Limits(time_limit=0.1)), {"python:writer": slow})
 
 
 async def test_what_people_put_beside_the_samples_stays_and_a_rejected_sample_goes(tmp_path: Path) -> None:

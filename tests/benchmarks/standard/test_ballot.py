@@ -11,7 +11,7 @@ from PIL import Image
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import ballot as commands
 from lotbench.cli import main
-from lotbench.harness.ballot import Item, Vote, ballot, faults, rated, shares
+from lotbench.harness.ballot import Item, Vote, ballot, faults, ranked, rated, shares
 from lotbench.run.evaluate import evaluate_sync
 from tests.choosing import FOUR
 from tests.fakes import RuleModel
@@ -149,6 +149,22 @@ def test_from_runs_to_a_ballot_to_shares(tmp_path: Path, capsys: pytest.CaptureF
     ballots.write_text('{"id": "nowhere", "letters": ["A"]}\n')
     assert main(["ballot", "count", str(out), str(ballots)]) == 2
     assert "votes.jsonl:1: voter" in capsys.readouterr().err
+
+
+def test_who_chooses_a_text_of_two_models_chooses_it_once() -> None:
+    said = {"ada": "same", "bob": "same", "cyd": "other", "dan": "third"}
+    for pairs, stars in ((False, [1, 2, 1]), (True, [3, 6, 3])):
+        items, _ = ballot(
+            {name: {"p0": text} for name, text in said.items()}, PROBLEMS, "oogiri", 0, pairs=pairs
+        )
+        made = [
+            Vote(id=item.id, voter="v", letters=tuple(one.letter for one in item.responses)) for item in items
+        ]
+        for item in items:
+            letters = tuple(one.letter for one in item.responses if one.text == "other")
+            made.append(Vote(id=item.id, voter="w", letters=letters))
+        found = {row["text"]: row["star"] for row in ranked(items, made)}
+        assert [found[text] for text in ("same", "other", "third")] == stars
 
 
 def test_a_ballot_is_neither_made_anew_after_votes_nor_without_a_letter_for_each_model(

@@ -71,6 +71,9 @@ def test_one_row_of_people_does_not_speak_for_all_writers() -> None:
     )
     found = {one.group: one for one in made([first, *guesses], kind="2t1")}["a"]
     assert found.guessed and (found.writer, found.gold_writers) == ("people", ("claude",))
+    elsewhere = liked("c", 9, 1, writer="gpt-4o")
+    whole = {one.group: one for one in made([*liked("d", 90, 1, writer="people"), *elsewhere], kind="2t1")}
+    assert whole["d"].gold_writers == ("gpt-4o",), "the wrong option is of another prompt"
 
 
 def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:

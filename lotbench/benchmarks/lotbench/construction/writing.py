@@ -5,7 +5,7 @@ then the picture is dropped with that reason. People decide later on the propose
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -89,8 +89,8 @@ async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
     return {"outcome": "proposed"}
 
 
-def item(scene: Scene, puzzle: Mapping[str, Any], writer: str) -> Item:
-    """Return the sample made from a scene and the fields of `Puzzle`; it names the model that filled them in (`writer`).
+def item(scene: Scene, puzzle: Mapping[str, Any], writers: Sequence[str]) -> Item:
+    """Return the sample made from a scene and the fields of `Puzzle`; it names the models that may have filled them in.
 
     Raises:
         ValidationError: The texts make no valid sample.
@@ -112,8 +112,8 @@ def item(scene: Scene, puzzle: Mapping[str, Any], writer: str) -> Item:
         reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
         votes=scene.votes,
         writer=scene.writer,
-        gold_writers=(writer,),
-        source=f"{scene.source}; the rest proposed by {writer}",
+        gold_writers=tuple(writers),
+        source=f"{scene.source}; the rest proposed by {', '.join(writers)}",
         licence=LICENCE,
     )
 
@@ -130,7 +130,7 @@ def _parse(scene: Scene, answer: Answer) -> dict[str, Any]:
     if not puzzle["usable"]:
         return puzzle
     try:
-        sample = item(scene, puzzle, "a model")
+        sample = item(scene, puzzle, ["a model"])
     except ValidationError as error:
         raise Unread(NO_SAMPLE, "; ".join(faults_of(error))) from None
     if grave := [finding for lint in LINTS for finding in lint(sample) if finding.grave]:
