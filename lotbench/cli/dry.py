@@ -48,8 +48,10 @@ def show_check(check: Prepared) -> None:
         new = [*{probe.sample for probe in rows}] * check.order.chains
         calls[panel.role] += each * len(panel.indexes) * len(rows) * (check.order.chains + 1)
     for sample in (*stored, *new):
-        more = plan.benchmark.beyond(plan.by_id[sample], plan.settings, 0, models)
-        calls = {role: count + more.get(role, 0) for role, count in calls.items()}
+        item = plan.by_id[sample]
+        # Panels of several modes share a sample's chains.
+        beyond = [plan.benchmark.beyond(item, panel.settings, 0, models) for panel in check.panels]
+        calls = {role: count + max(more.get(role, 0) for more in beyond) for role, count in calls.items()}
     often = f"each row {check.repeats} times in each variant"
     print(f"{check.total:,} judgings of {len(check.probes):,} rows, {often}")
     dollars = _show_costs(plan, _costs(plan, calls))

@@ -78,6 +78,17 @@ def wanted(
     return CheckOrder(config, judge_set=str(rows), out=out, **more)
 
 
+@pytest.mark.parametrize("sees", ["key_text", "response", "scene"])
+async def test_an_oracle_is_checked_for_games_of_whole_responses(
+    data: Path, rows: Path, tmp_path: Path, sees: str
+) -> None:
+    """The same question was asked twice, and the check ended."""
+    hidden = {"settings": {"frame": "hidden", "oracle_sees": sees}}
+    order = wanted(data, rows, tmp_path, judges=0, oracle=True, limit=20, experiment=hidden)
+    checked = await judge_check(order, own=players())
+    assert {one.panel.variant for one in checked.measures} >= {sees, "scene"}
+
+
 def players(*judges: PlantedJudge) -> dict[str, Player]:
     made = {f"python:j{index}": Player(judge, f"judge-{index}") for index, judge in enumerate(judges)}
     return made | {"python:o": Player(PlantedJudge(ITEMS), "o")}

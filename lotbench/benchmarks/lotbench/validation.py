@@ -44,7 +44,10 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
         every: Whether to measure the judges in all judge modes (Fig. 15, right).
     """
     if role == "oracle":
-        seen = ("key_text", "response", "scene")
+        seen: tuple[str, ...] = ("key_text", "response", "scene")
+        if settings.whole:
+            # It always knows the response then, so the first two are the same questions.
+            seen = (settings.oracle_sees if settings.oracle_sees != "scene" else "response", "scene")
         return [
             JudgePanel(role, (0,), what, settings.model_copy(update={"oracle_sees": what})) for what in seen
         ]
