@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
+from lotbench.cli.evaluate import interruptible, limits
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import UsageError, refuse_faults
@@ -76,7 +76,7 @@ def build_rinobench(parsed: argparse.Namespace) -> None:
     from lotbench.run import construct_rinobench
 
     request = _build_request(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
-    built = asyncio.run(construct_rinobench.build(request))
+    built = interruptible(construct_rinobench.build(request))
     _print_stages(built.stages)
     print(f"{request.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
 
@@ -87,7 +87,7 @@ def build_lotbench(parsed: argparse.Namespace) -> None:
     from lotbench.run import construct_lotbench
 
     request = _build_request(parsed, Rules, {"writer": parsed.writer})
-    built = asyncio.run(construct_lotbench.build(request))
+    built = interruptible(construct_lotbench.build(request))
     _print_stages(built.stages)
     if built.accepted is None:
         print(f"now: lotbench data review {built.proposals}")
@@ -113,7 +113,6 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
     Raises:
         UsageError: A setting or a limit is invalid.
     """
-    from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Order
 
     configuration = config.load(

@@ -86,6 +86,8 @@ def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any]
     # Ctrl-C reaches every process of a terminal: the receiver of the results decides when this one ends. SIG_IGN would pass to
     # the workers, and `ray.cancel` would do nothing.
     signal.signal(signal.SIGINT, lambda *_: None)
+    # The end of the terminal does so too, and Ray's processes, which get this, must live until the workers have stopped.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     import ray
 
     try:
