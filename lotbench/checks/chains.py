@@ -26,9 +26,8 @@ def draw_rows(prepared: Prepared) -> list[Probe]:
     Raises:
         UsageError: The judge stores no chain, no new chain is wanted, or fewer than two samples have both.
     """
-    panel, by_sample = prepared.panels[0], dict[str, list[Probe]]()
-    depends = prepared.validation.depends(panel.role, panel.settings)[0]
-    if prepared.validation.redraw is None or depends.get("chain") != "stored":
+    panel, by_sample = prepared.chain_panel, dict[str, list[Probe]]()
+    if prepared.validation.redraw is None or not prepared.keeps_chain(panel):
         raise UsageError("--chains: no judge here keeps a causal chain (judge_mode=causal, chain=stored)")
     for probe in prepared.probes_of(panel):
         by_sample.setdefault(probe.sample, []).append(probe)
@@ -56,7 +55,7 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
     async def judge(probe: Probe, chain: int) -> None:
         # A repeat number of its own makes each question a new call, for the stored chain too.
         repeat = prepared.repeats + 1 + chain
-        said = await put(caller, prepared.plan, prepared.panels[0], probe, repeat, chain)
+        said = await put(caller, prepared.plan, prepared.chain_panel, probe, repeat, chain)
         read = [ruling for ruling in decided([(probe, said)]) if ruling.said is not None]
         rulings.extend((probe.sample, chain, ruling) for ruling in read)
 

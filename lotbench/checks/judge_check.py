@@ -272,7 +272,7 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
             **judge_rates.counted(measure),
             "field": before["field"] if before else [],
         }
-        of_panel = measure.panel.settings is prepared.panels[0].settings and not measure.criterion
+        of_panel = measure.panel.settings is prepared.chain_panel.settings and not measure.criterion
         if new_chains := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
             record["chains"] = new_chains
         paths.append(judge_records.keep(record))

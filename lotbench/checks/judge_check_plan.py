@@ -88,6 +88,15 @@ class Prepared:
         return self.repeats * sum(len(self.probes_of(panel)) for panel in self.panels)
 
     @property
+    def chain_panel(self) -> JudgePanel:
+        """The first panel whose judge keeps a causal chain for each sample; the first of all if there is none."""
+        return next(filter(self.keeps_chain, self.panels), self.panels[0])
+
+    def keeps_chain(self, panel: JudgePanel) -> bool:
+        """Return whether the judge of a panel writes a causal chain once for a sample."""
+        return self.validation.depends(panel.role, panel.settings)[0].get("chain") == "stored"
+
+    @property
     def on_shipped(self) -> bool:
         """Whether the check is on the benchmark's shipped judge set and its samples, and so counts for runs on any data set."""
         set_folder, data = self.rows.folder, self.plan.folder.resolve()

@@ -44,7 +44,7 @@ def show_check(check: Prepared) -> None:
         calls[panel.role] += each * len(panel.indexes) * check.repeats * len(check.probes_of(panel))
     stored, new = {probe.sample for probe in check.probes}, list[str]()
     if check.order.chains:
-        rows, panel = draw_rows(check), check.panels[0]
+        rows, panel = draw_rows(check), check.chain_panel
         new = [*{probe.sample for probe in rows}] * check.order.chains
         calls[panel.role] += each * len(panel.indexes) * len(rows) * (check.order.chains + 1)
     for sample in (*stored, *new):

@@ -740,3 +740,5 @@ async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_
         await judge_check(wanted(data, rows, tmp_path, chains=2, experiment=wrong), own=own)
     with pytest.raises(UsageError, match="takes one new chain or more"):
         await judge_check(wanted(data, rows, tmp_path, chains=-1), own=own)
+    wrong = {"settings": {"judge_mode": "explained"}}
+    show_check(prepare(wanted(data, rows, tmp_path, chains=1, every=True, experiment=wrong)))
