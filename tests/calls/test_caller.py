@@ -98,9 +98,7 @@ async def at_once(place: Room, many: int) -> list[Any]:
 async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
     model = Model(GOOD)
     place = room(model)
-
     answer = await place.desk.ask(run_episodes(), asking())
-
     assert answer.reply == GOOD
     assert place.journal.get(answer.key).reply == GOOD
     assert place.lines == ["chain 0 call"]
@@ -115,9 +113,7 @@ async def test_what_the_journal_has_costs_nothing(room: Any) -> None:
     await room(Model(GOOD)).desk.ask(run_episodes(), asking())
     model = Model(AssertionError("asked again"))
     second = room(model, limits=Limits(token_limit=0))
-
     answer = await second.desk.ask(run_episodes(), asking())
-
     assert answer.reply == GOOD
     assert model.asked == [] and second.budget.tokens == 0
     assert second.desk.role_models["judge"][0].model_id == "judge-2026"
@@ -267,9 +263,7 @@ async def test_calls_in_flight_are_set_aside(room: Any) -> None:
     """The first took 400 tokens, so a limit of 1,500 lets two more of 400 through at once."""
     model = Model(Reply(GOOD.text, "judge-2026", usage=Usage(100, 0, 300)), latency=0.01)
     place = room(model, limits=Limits(token_limit=1500))
-
     done = await at_once(place, 5)
-
     assert len(model.asked) == 3
     assert [type(one).__name__ for one in done].count("LimitReached") == 2
     assert place.budget.tokens == 1200
@@ -306,9 +300,7 @@ async def test_the_estimate_of_a_picture_is_in_what_is_set_aside(room: Any) -> N
 )
 def test_a_key_names_the_place_and_covers_the_request(room: Any, other: Question, differs: bool) -> None:
     desk = room(Model(GOOD), Model(GOOD)).desk
-
     first, second = desk.request(asking(), "lot-0001", 1), desk.request(other, "lot-0001", 1)
-
     assert (first.key != second.key) is differs
     assert desk.request(asking(), "lot-0002", 1).key != first.key
     assert desk.request(asking(), "lot-0001", 2).key != first.key
@@ -328,12 +320,10 @@ def test_the_seed_of_a_call_comes_from_the_run_and_its_place(room: Any) -> None:
 async def test_a_shared_question_is_asked_once_for_all_episodes(room: Any) -> None:
     model = Model(GOOD, latency=0.01)
     place = room(model)
-
     answers = await asyncio.gather(
         *(place.desk.ask(run_episodes(repeat=repeat), asking(shared=True)) for repeat in (1, 2, 3))
     )
     late = await place.desk.ask(run_episodes(repeat=4), asking(shared=True))
-
     assert len(model.asked) == 1
     assert {str(answer.key) for answer in [*answers, late]} == {str(model.asked[0].key)}
     assert model.asked[0].key.repeat == 0
@@ -397,7 +387,6 @@ async def test_closing_gives_up_what_nobody_waits_for(room: Any) -> None:
 async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, tmp_path: Path) -> None:
     await room(Model(GOOD)).desk.ask(run_episodes(), asking(shared=True))
     (tmp_path / "calls.jsonl").unlink()
-
     second = room(Model(AssertionError("asked again")), seed=9)
     second.desk.role_models["judge"][0].model_id = "judge-2026"
     answer = await second.desk.ask(run_episodes(repeat=2), asking(shared=True))
@@ -405,7 +394,6 @@ async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, t
     assert second.lines == ["chain 0 store"]
     assert second.budget.tokens == 0
     (tmp_path / "calls.jsonl").unlink()
-
     third = room(Model(GOOD))
     third.desk.role_models["judge"][0].model_id = "judge-2027"
     await third.desk.ask(run_episodes(), asking(shared=True))
@@ -441,7 +429,6 @@ async def test_a_reply_that_nobody_can_read_is_not_kept_for_other_runs(
 
 def test_a_role_is_sampled_as_the_benchmark_says_unless_the_experiment_says_otherwise() -> None:
     default = Sampling(temperature=0.0, max_tokens=100)
-
     assert sampling(default, None, True) == (default, True)
     assert sampling(default, RoleSampling(), False) == (default, False)
     assert sampling(default, RoleSampling(temperature=0.7, seed=False), True) == (

@@ -56,7 +56,6 @@ def written(path: Path, count: int = 3) -> bytes:
 
 def test_a_line_holds_what_the_run_folder_promises(path: Path) -> None:
     table = json.loads(written(path, 1))
-
     assert table["key"] == fields(key())
     told = [table[name] for name in ("role", "index", "asked", "from")]
     assert told == ["candidate", 0, "gpt-4o-mini", "call"]
@@ -67,7 +66,6 @@ def test_a_line_holds_what_the_run_folder_promises(path: Path) -> None:
 def test_a_torn_last_line_is_cut_wherever_it_is_torn_and_the_next_one_stands_alone(path: Path) -> None:
     whole = written(path)
     second = len(b"".join(whole.splitlines(keepends=True)[:2]))
-
     for size in [*range(second + 1, len(whole), 9), len(whole) - 1]:
         path.write_bytes(whole[:size])
         with Journal(path) as journal:
@@ -86,13 +84,11 @@ DAMAGE = [b"\x00\x00\x00", b'{"key": {"sample": "x"}}', b"[]", b"\xff\xfe", b"",
 def test_a_damaged_line_costs_its_own_call_only(path: Path, damage: bytes) -> None:
     first, _second, third = written(path).splitlines(keepends=True)
     path.write_bytes(first + damage + b"\n" + third)
-
     with Journal(path) as journal:
         assert journal.damaged == [2] and journal.get(key(1)) is None
         assert journal.get(key(2)) == line(2)
         journal.put(line(1))
         assert journal.get(key(1)) == line(1)
-
     assert [entry.key for entry in read_journal(path)] == [key(0), key(2), key(1)]
 
 
@@ -189,14 +185,12 @@ def test_a_key_asked_for_twice_is_a_bug_unless_no_reply_came_to_it(path: Path) -
 def test_a_reply_to_retry_is_passed_over_and_the_new_one_wins(path: Path) -> None:
     written(path)
     better = line(1, replace(REPLY, text="better"))
-
     with Journal(path) as journal:
         journal.retry(str(key(1)))
         assert journal.get(key(1)) is None
         assert journal.get(key(2)) == line(2)
         journal.ask(key(1))
         journal.put(better)
-
     with Journal(path) as journal:
         assert journal.get(key(1)) == better
     assert len(list(read_journal(path))) == 4
@@ -228,7 +222,6 @@ def test_a_full_disk_leaves_no_half_line(path: Path) -> None:
 def test_reading_passes_over_what_cannot_be_read(path: Path) -> None:
     whole = written(path)
     path.write_bytes(whole[:10] + b"\n" + whole + b'{"key"')
-
     assert [entry.key for entry in read_journal(path)] == [key(0), key(1), key(2)]
 
 
@@ -248,7 +241,6 @@ def test_a_killed_writer_leaves_every_line_it_was_told_of(path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WRITER, str(path)], cwd=Path(__file__).parents[2], check=False
     )
-
     assert ended.returncode == -signal.SIGKILL
     assert list(read_journal(path)) == [line(number) for number in range(50)]
 

@@ -25,7 +25,6 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_price_is_for_a_million_tokens_and_cached_ones_are_cheaper() -> None:
     paid = Price(input=2.0, cached=0.5, output=8.0)
-
     assert paid.cost(Usage(1_000_000, 0, 0)) == pytest.approx(2.0)
     assert paid.cost(Usage(1_000_000, 1_000_000, 0)) == pytest.approx(0.5)
     assert paid.cost(Usage(0, 0, 500_000)) == pytest.approx(4.0)

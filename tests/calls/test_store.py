@@ -36,7 +36,6 @@ def files(store: Store) -> list[Path]:
 
 def test_what_was_kept_comes_out(store: Store) -> None:
     store.put(REQUEST, REPLY)
-
     assert store.get(REQUEST, "judge-2026") == REPLY
     assert Store(store.root.parent).get(REQUEST, "judge-2026") == REPLY
 
@@ -55,7 +54,6 @@ def test_what_was_kept_comes_out(store: Store) -> None:
 )
 def test_an_entry_depends_on_all_of_the_request(store: Store, change: dict[str, Any]) -> None:
     store.put(REQUEST, REPLY)
-
     assert store.get(replace(REQUEST, **change), "judge-2026") is None
 
 
@@ -83,7 +81,6 @@ def test_an_entry_and_a_check_depend_on_the_address_of_the_environment(
 
 def test_an_entry_depends_on_the_model_that_answered_and_not_on_its_name(store: Store) -> None:
     store.put(REQUEST, REPLY)
-
     assert store.get(REQUEST, "judge-2027") is None
     assert store.get(replace(REQUEST, model="judge"), "judge-2026") == REPLY
 
@@ -91,7 +88,6 @@ def test_an_entry_depends_on_the_model_that_answered_and_not_on_its_name(store: 
 def test_a_fresh_store_gives_nothing_and_keeps_what_comes(store: Store) -> None:
     fresh = Store(store.root.parent, fresh=True)
     store.put(REQUEST, replace(REPLY, text="old"))
-
     assert fresh.get(REQUEST, "judge-2026") is None
     fresh.put(REQUEST, REPLY)
     assert store.get(REQUEST, "judge-2026") == REPLY
@@ -102,7 +98,6 @@ def test_a_damaged_entry_is_none(store: Store, content: bytes) -> None:
     store.put(REQUEST, REPLY)
     (path,) = files(store)
     path.write_bytes(content)
-
     assert store.get(REQUEST, "judge-2026") is None
     store.put(REQUEST, REPLY)
     assert store.get(REQUEST, "judge-2026") == REPLY
@@ -122,9 +117,7 @@ def test_an_entry_is_written_whole_or_not_at_all(store: Store, monkeypatch: pyte
 def test_a_store_that_cannot_be_written_costs_a_call_and_no_more(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file where the folder should be", encoding="utf-8")
     store = Store(tmp_path)
-
     store.put(REQUEST, REPLY)
-
     assert store.get(REQUEST, "judge-2026") is None
 
 

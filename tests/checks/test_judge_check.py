@@ -304,12 +304,10 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     # A judge set of one's own counts for the data set that it is about, and for no other.
     run = await game(second, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
-
     await judge_check(on_shipped(data, rows, tmp_path, monkeypatch), own=players(judge))
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
     assert "about the samples of lotbench_easy, not on those that were played" in section(run)
-
     # What is known of a judge on the very samples that are played comes first.
     own = write(tmp_path / "own", daeso=renamed(filled(ITEMS)), oracle=renamed(asked(ITEMS)))
     (own / "set.toml").write_text('data = "second"\n', encoding="utf-8")

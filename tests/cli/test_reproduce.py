@@ -119,10 +119,8 @@ ROWS = list(rows())
 @pytest.mark.parametrize("paper", ITEMS)
 def test_every_item_of_a_paper_has_a_row(paper: str) -> None:
     named = {row.item for row in ROWS if row.paper == paper}
-
     missing = [item for item in ITEMS[paper] if not any(re.match(rf"{item}\b", name) for name in named)]
     unknown = [name for name in named if not any(re.match(rf"{item}\b", name) for item in ITEMS[paper])]
-
     assert (missing, unknown) == ([], [])
 
 

@@ -101,10 +101,8 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
     made = list(read_records(work.train, Instruction))
     assert {one.kind for one in made} == {"generation", "selection", "ranking"}
     assert all(one.image and Path(one.image).is_file() for one in made)
-
     loss = said(capsys, "tune", *config).split()
     assert float(loss[3]) < 0.8 * float(loss[1]), "the loss falls by a fifth"
-
     for conditions in ("weak", "random"):
         arm = (*config, "--set", f"explore.conditions={conditions}")
         assert f"{conditions} conditions" in said(capsys, "explore", *arm)
@@ -112,7 +110,6 @@ def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.Cap
         kept = [one for one in read_records(work.candidates(conditions), Candidate) if one.kept]
         about = json.loads((work.stage2(conditions) / "tune.json").read_text())
         assert about["examples"] == len(made) + len(kept) > len(made)
-
     for change, name in (("seed=99", "seed"), ('data=["oogiri"]', "data")):
         assert main(["report", *config, "--set", change]) == 2
         assert f"trained with another {name}: held-out rows may be in it" in capsys.readouterr().err

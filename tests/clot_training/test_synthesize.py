@@ -97,7 +97,6 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
     review = made.proposals.with_name("proposals.review.jsonl")
     lines = [decision(cards, one)[1] for one in sent]
     review.write_text("".join(json.dumps({**line, "by": "", "at": ""}) + "\n" for line in lines))
-
     done = await asyncio.to_thread(synthesize, config, {"python:p": proposer})
     assert done.stages["proposed"] == 3 and done.accepted == 2
     card = json.loads((tmp_path / "synthesize" / "card.json").read_text("utf-8"))

@@ -38,9 +38,7 @@ def faults(*args: Any, **kwargs: Any) -> list[str]:
 
 def test_defaults_then_file_then_set_then_flags(tmp_path: Path) -> None:
     file = toml(tmp_path, "repeats = 2\nseed = 2\nmodel = 'file'\n[limits]\nrpm = 2\nretries = 2\n")
-
     made = load(file, ["seed=3", "model=set", "retries=3"], {"model": "flag", "limits.retries": 4})
-
     assert made.limits.timeout_s == Limits().timeout_s
     assert (made.experiment.repeats, made.limits.rpm) == (2, 2.0)
     assert made.experiment.seed == 3
@@ -49,7 +47,6 @@ def test_defaults_then_file_then_set_then_flags(tmp_path: Path) -> None:
 
 def test_a_fault_is_named_for_where_it_stands(tmp_path: Path) -> None:
     good, bad = "repeats = 2\n", "repeats = -2\n"
-
     assert faults(toml(tmp_path, bad), ["seed=1"])[0].startswith(str(tmp_path / "run.toml"))
     assert faults(toml(tmp_path, good), ["repeats=-2"])[0].startswith("--set")
 
@@ -75,7 +72,6 @@ def test_dots_in_texts_and_comments_are_no_keys(tmp_path: Path, dots: str) -> No
 @pytest.mark.parametrize("seed", ["9" * 5000, "0x" + "f" * 5000, "1 2"])
 def test_an_integer_with_too_many_digits_is_a_fault_of_its_file(tmp_path: Path, seed: str) -> None:
     path = toml(tmp_path, f"seed = {seed}\n")
-
     for read in (load, read_toml):
         with pytest.raises(UsageError, match=re.escape(str(path))):
             read(path)
@@ -100,7 +96,6 @@ def test_a_number_without_measure_is_refused_by_name(pair: str, benchmark: str) 
 def test_a_digest_does_not_change_from_one_version_to_the_next() -> None:
     value = {"b": [1, 2.5, None, True], "a": "中 é \u2028"}
     text = '{"a":"中 é \u2028","b":[1,2.5,null,true]}'
-
     assert digest(value) == digest(json.loads(text))
     assert digest(value) == "be0fc98a096ed15605f77d88c5ea8fc046d0df9ea5f2284af0f4ed8a9b13dab2"
 
@@ -116,7 +111,6 @@ CHANGES: dict[str, Any] = {
 def test_whatever_a_number_depends_on_is_in_the_digest(field: str) -> None:
     ours = Experiment(model="a", roles={"judge": ("a",)})
     theirs = ours.model_copy(update={field: CHANGES[field]})
-
     assert digest(ours) != digest(theirs)
     assert digest(theirs) == digest(Experiment.model_validate(theirs.model_dump(mode="json")))
 
@@ -128,7 +122,6 @@ def test_every_field_of_an_experiment_has_its_case_above() -> None:
 def test_the_order_and_the_spelling_of_a_file_do_not_change_the_digest(tmp_path: Path) -> None:
     one = load(toml(tmp_path, "seed = 1\nmodel = 'a'\n[roles]\njudge = 'b'\n[sampling.judge]\ntop_p = 1\n"))
     other = load(None, ["sampling.judge.top_p=1.0", "roles.judge=['b']", "model=a", "seed=1"])
-
     assert digest(one.experiment) == digest(other.experiment)
 
 
@@ -144,7 +137,6 @@ def test_a_digest_knows_no_order_and_survives_json(table: dict[str, Any], chance
     names = list(table)
     chance.shuffle(names)
     back = json.loads(json.dumps({name: table[name] for name in names}))
-
     assert digest(back) == digest(table)
     assert differences(table, back) == []
 

@@ -22,7 +22,6 @@ def test_figures_agree_with_scikit_learn_with_fixed_labels_and_answers_that_are_
     gold, said = [one for one, _ in answers], [one for _, one in answers]
     counts = classification.table(gold, said, 5)
     filled = [one or 0 for one in said]
-
     each = f1_score(gold, filled, labels=LABELS, average=None, zero_division=0)
     assert classification.f1(counts) == pytest.approx(each)
     macro = f1_score(gold, filled, labels=LABELS, average="macro", zero_division=0)
@@ -41,7 +40,6 @@ def test_guessing_on_the_official_support_gives_the_known_lines() -> None:
     constant = classification.guessing(SUPPORT, [0, 0, 1, 0, 0])
     uniform = classification.guessing(SUPPORT, [0.2] * 5)
     prior = classification.guessing(SUPPORT, [one / n for one in SUPPORT])
-
     assert constant == (pytest.approx(0.0956, abs=5e-5), pytest.approx(0.8628, abs=5e-5))
     assert uniform[0] == pytest.approx(0.184, abs=1e-3)
     assert prior[0] == pytest.approx(0.199, abs=5e-4)
@@ -52,7 +50,6 @@ def test_the_expectation_of_guessing_is_what_many_guesses_come_to() -> None:
     gold = np.repeat(LABELS, support)
     drawn = np.random.default_rng(3).choice(LABELS, size=(4000, len(gold)), p=chances)
     tables = np.array([classification.table(gold.tolist(), guess.tolist(), 5) for guess in drawn])
-
     expected = classification.guessing(support, chances)
     assert expected[0] == pytest.approx(classification.macro_f1(tables).mean(), abs=0.005)
     assert expected[1] == pytest.approx(classification.mae(tables).mean(), abs=0.02)

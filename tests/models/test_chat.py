@@ -71,7 +71,6 @@ async def test_the_form_is_asked_for_as_strictly_as_the_server_takes_it_and_refu
             for number in range(1, 4):
                 await model(question(number=number))
             assert forms(server) == ladder + [ladder[-1]] * 3
-
     assert read_form(first, Guess).guess
     bounded = "maxLength" in json.dumps(server.service.bodies[-1].get("response_format", {}))
     assert bounded == (ladder == ["json_schema"])
@@ -85,7 +84,6 @@ async def test_calls_side_by_side_learn_one_refusal_together() -> None:
         async with asked(server.url) as model:
             await asyncio.gather(*(model(question(number=number)) for number in range(10)))
             counts = [forms(server).count(form) for form in ("json_schema", "json_object", "text")]
-
     assert 2 <= counts[0] <= 20
     assert counts[1:] == [10, 0]
 
@@ -111,7 +109,6 @@ async def test_parameters_that_are_refused_are_left_out_from_then_on(
             await model(question(number=1))
             assert len(server.bodies) == requests + 1
             last = server.bodies[-1]
-
     names = {"temperature", "top_p", "seed", "max_tokens"}
     if dropped == {"max_tokens"} or len(dropped) == 4:
         names = names | {"max_completion_tokens"}
@@ -123,7 +120,6 @@ async def test_parameters_that_are_refused_are_left_out_from_then_on(
 def test_openai_itself_is_not_asked_what_it_is_known_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     model = ChatModel(parse("gpt-4o-mini"), lambda sha256: "", Limits(), Waiting())
-
     assert model._able == Abilities("json_schema_unbounded", ("max_completion_tokens",), detail=True)
 
 
@@ -132,7 +128,6 @@ async def test_reasoning_is_kept_out_of_the_answer(kind: str) -> None:
     with FakeServer(reasoning=kind) as server:
         async with asked(server.url) as model:
             answer = await model(question())
-
     assert read_form(answer, Guess).guess
     assert "funny" not in visible(answer)
     assert ("funny" in answer.text) == (kind == "think")
@@ -143,7 +138,6 @@ async def test_the_id_that_the_server_returns_and_the_cached_tokens_are_recorded
     with FakeServer(suffix="-2026-01-01") as server:
         async with asked(server.url) as model:
             first, second = [await model(question()) for _ in range(2)]
-
     assert first.model == "m-2026-01-01"
     assert first.usage.cached_input_tokens == 0
     assert second.usage.cached_input_tokens == second.usage.input_tokens == first.usage.input_tokens > 0
@@ -162,7 +156,6 @@ async def test_pictures_are_data_urls(tmp_path: Path) -> None:
                 for name in ("a", "b"):
                     await model(question(image=pictures[name], number=number))
             parts = [body["messages"][1]["content"][0] for body in server.bodies]
-
     assert all(part["type"] == "image_url" and part["image_url"].keys() == {"url"} for part in parts)
     urls = [part["image_url"]["url"] for part in parts]
     assert len(set(urls)) == 2 and all(url.startswith("data:image/png;base64,iVBOR") for url in urls)
@@ -175,7 +168,6 @@ async def test_a_model_without_picture_input_stops_the_run_and_names_a_way_out(s
             with pytest.raises(Unescapable, match="--set arm=caption") as caught:
                 await model(question(image=Image("ab")))
         assert server.log()["requests"] == 1
-
     assert caught.value.exit_code == 1
 
 
@@ -233,10 +225,8 @@ async def test_an_address_gets_its_own_key_and_nothing_that_is_openais(
         monkeypatch.setenv(name, value)
     if given is not None:
         monkeypatch.setenv("LOTBENCH_API_KEY", given)
-
     async with listening() as (url, heard), asked(url) as model:
         await model(question())
-
     names = "accept accept-encoding authorization connection content-length content-type host user-agent"
     assert heard[0].keys() <= {*names.split()}
     assert heard[0]["authorization"] == f"Bearer {sent}"
@@ -263,7 +253,6 @@ async def test_openais_key_goes_to_openai_or_the_address_set_for_it(monkeypatch:
     for name, value in PRIVATE.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("OPENAI_CUSTOM_HEADERS")
-
     async with asked("", name="gpt-4o-mini") as model:
         assert model.url == OPENAI
     async with listening() as (url, heard):
@@ -272,7 +261,6 @@ async def test_openais_key_goes_to_openai_or_the_address_set_for_it(monkeypatch:
             await model(question())
         async with asked(url) as other:
             await other(question())
-
     assert heard[0]["authorization"] == "Bearer sk-openai-secret"
     assert heard[0]["openai-organization"] == "org-secret"
     assert heard[1]["authorization"] == "Bearer none"
@@ -286,7 +274,6 @@ async def test_a_proxy_of_the_environment_is_used_where_it_is_meant(monkeypatch:
             await model(question())
         async with asked(direct) as model:
             await model(question())
-
     assert [one["host"] for one in heard] == ["models.invalid"]
     assert len(alone) == 1
 
@@ -299,7 +286,6 @@ async def test_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.Monke
         for url in (direct, direct.replace("127.0.0.1", "localhost")):
             async with asked(url) as model:
                 await model(question())
-
     assert (len(heard), len(alone)) == (0, 2)
 
 
@@ -311,7 +297,6 @@ async def test_a_proxy_without_http_is_refused_and_hears_nothing(monkeypatch: py
         async with asked("http://models.invalid/v1") as model:
             with pytest.raises(UsageError, match=r"kind socks5://.*\$http_proxy") as caught:
                 await model(question())
-
         # A password with a slash makes no address, and the parser's error quotes it.
         monkeypatch.setenv("http_proxy", socks.replace("socks5", "http").replace("sesame", "sesame/x"))
         with pytest.raises(UsageError, match=r"http_proxy .*is no address") as slashed:
@@ -324,9 +309,7 @@ def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: p
     monkeypatch.setenv("OPENAI_API_KEY", "sk-openai-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-deepseek")
-
     model = ChatModel(parse("deepseek/deepseek-chat"), lambda sha256: "", Limits(), Waiting())
-
     assert model.url == "https://api.deepseek.com/v1"
     assert model.secret == "sk-deepseek"
     assert ChatModel(parse("ollama/x"), lambda sha256: "", Limits(), Waiting()).secret == "none"
@@ -336,7 +319,6 @@ def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: p
 def test_a_missing_key_is_named_with_a_way_to_try_without(name: str) -> None:
     with pytest.raises(UsageError, match=r"\$[A-Z]+_API_KEY is not set; to try without a key") as caught:
         ChatModel(parse(name), lambda sha256: "", Limits(), Waiting())
-
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
 
@@ -344,10 +326,8 @@ def test_a_missing_key_is_named_with_a_way_to_try_without(name: str) -> None:
 @pytest.mark.parametrize("value", ["sk-…abc", "sk-a\nb", "sk-\x00"])
 def test_a_key_no_header_can_hold_is_refused_unrepeated(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": value})
-
     with pytest.raises(UsageError, match=r"\$OPENAI_API_KEY holds characters that no key has") as caught:
         ChatModel(parse("gpt-4o"), lambda sha256: "", Limits(), Waiting())
-
     assert "sk-" not in str(caught.value)
 
 
@@ -498,12 +478,10 @@ async def test_any_langchain_chat_model_answers(cached: int, counted: int) -> No
         response_metadata={"model_name": "fake-2026", "stop_reason": "max_tokens"},
     )
     chat = GenericFakeChatModel(messages=iter([said, "plain"]))
-
     async with models({"python:chat": chat}) as made:
         (index,) = made.role_models({"candidate": [parse("python:chat")]})["candidate"]
         assert isinstance(index.model, LangChainModel)
         first, second = [await index.model(question()) for _ in range(2)]
-
     assert (first.text, first.model, first.finish) == ('{"guess": "a"}', "fake-2026", "length")
     assert (first.usage.input_tokens, first.usage.cached_input_tokens, first.usage.output_tokens) == (
         9,
@@ -575,7 +553,6 @@ async def test_a_langchain_model_answers_by_its_name(monkeypatch: pytest.MonkeyP
             (index,) = made.role_models({"candidate": [parse("langchain:openai:gpt-4o-mini")]})["candidate"]
             reply = await index.model(question())
         [body] = server.bodies
-
     assert read_form(reply, Guess).guess
     assert (body["model"], body["temperature"]) == ("gpt-4o-mini", 0.5)
     assert reply.usage.input_tokens > 0 and index.price is not None
@@ -605,7 +582,6 @@ async def test_callbacks_hear_which_call_it_is_and_never_the_key(monkeypatch: py
     with FakeServer(faults=[refused]) as server:
         async with asked(server.url) as model:
             await model(replace(question(number=3), role="judge"))
-
     assert len(listening.told) == 2 and len(listening.failed) == 1
     first = listening.told[0][1]["metadata"]
     wanted = {"role": "judge", "sample": "lot-0001", "repeat": 1, "round": 3, "step": "respond", "draw": 0}
@@ -632,7 +608,6 @@ async def test_one_model_in_two_roles_is_built_once() -> None:
     async with models({}) as made:
         name = parse("m@http://127.0.0.1:1/v1")
         by_role = made.role_models({"candidate": [name], "judge": [name, parse("n@http://127.0.0.1:1/v1")]})
-
     assert by_role["candidate"][0].model is by_role["judge"][0].model
     assert by_role["judge"][1].model is not by_role["judge"][0].model
     # They stand behind one address, so they share its rate.
@@ -646,6 +621,5 @@ async def test_the_sampling_and_the_form_of_a_question_go_out_and_where_there_is
             await model(question(sampling=Sampling(temperature=0.0, seed=3)))
             bare, drawn = server.bodies
         assert forms(server) == ["text", "json_schema"]
-
     assert not {"temperature", "top_p", "seed", "max_tokens"} & bare.keys()
     assert (drawn["temperature"], drawn["seed"]) == (0.0, 3)

@@ -72,7 +72,6 @@ def test_a_word_of_a_quoted_prompt_takes_nothing_away(word: str) -> None:
 def test_a_refusal_in_the_words_of_a_server_takes_one_thing_away(message: str) -> None:
     model, change = REFUSALS[message]
     refused = made() | {"model": model}
-
     assert lessened(Abilities(), message, refused) == Abilities(**change)
 
 

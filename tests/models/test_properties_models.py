@@ -38,7 +38,6 @@ completions = st.fixed_dictionaries(
 @given(values | completions)
 def test_any_json_is_a_reply_or_none(answer: Any) -> None:
     found = reply_of(answer)
-
     assert isinstance(chat_format.complaint(answer), str)
     if found is None:
         return
@@ -54,7 +53,6 @@ def test_any_completion_is_a_reply_that_can_be_written_down_and_read_or_refused(
     found = reply_of(answer)
     assert found is not None
     stored = storable(found)
-
     for text in (stored.text, stored.model, stored.reasoning or "", stored.refusal or ""):
         text.encode("utf-8")
     try:
@@ -103,7 +101,6 @@ def test_any_refusal_takes_something_away_or_nothing(message: str, model: str) -
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text(max_size=30)))
 def test_any_header_is_a_wait_or_none(headers: dict[str, str]) -> None:
     found = chat_format.retry_after(headers, 1_790_000_000.0)
-
     assert found is None or found >= 0
 
 
@@ -115,7 +112,6 @@ def test_any_usage_is_counted(table: dict[str, Any]) -> None:
 @given(st.text(max_size=600), st.text("abc-", min_size=4, max_size=8))
 def test_an_error_is_one_short_line_without_the_key(text: str, secret: str) -> None:
     told = short(f"{text}{secret}{text}", secret)
-
     assert len(told) <= 300
     assert secret not in told or secret in "***"
     assert len(told.splitlines()) <= 1

@@ -27,7 +27,6 @@ async def test_a_recorded_candidate_plays_the_same_game_again(tmp_path: Path, fi
         run = await play(server, tmp_path / "1", **rules)
         again = await play(server, tmp_path / "2", **rules, candidate=f"file:{run.path / file}")
         asked = server.log()["by_model"]
-
     assert outcomes(again) == outcomes(run)
     first, second = (
         [(step["status"], step["guess"]) for step in steps(one, "respond")] for one in (run, again)
@@ -46,7 +45,6 @@ async def test_a_reply_is_found_by_its_place_whatever_the_wording(tmp_path: Path
         if table["key"]["step"] == "respond"
     )
     key = replace(question().key, **{**line["key"], "digest": "another"})
-
     assert (await model(replace(question(), key=key))).text == line["reply"]["text"]
     # Asked again where the recording was read at once: the same reply.
     assert (await model(replace(question(), key=replace(key, attempt=1)))).text == line["reply"]["text"]
@@ -93,9 +91,7 @@ async def test_a_person_sees_the_rules_once_and_answers_line_by_line(
         replace(question(), messages=(rules, Message("user", (Image("ab"), f"Round {round}."))))
         for round in (1, 2)
     ]
-
     replies = await asyncio.gather(*(model(request) for request in asked))
-
     assert [reply.text for reply in replies] == ['{"guess": "a sofa"}', '{"guess": "a piano"}']
     assert {reply.model for reply in replies} == {question().model}
     shown = capsys.readouterr().out

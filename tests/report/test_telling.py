@@ -23,7 +23,6 @@ async def test_a_panel_episode_is_told_by_step(tmp_path: Path, capsys: pytest.Ca
     run = await played(tmp_path)
     assert main(["replay", str(run.path), "--sample", "idea-2"]) == 0
     told = capsys.readouterr().out
-
     assert told.startswith("idea-2, repeat 1\n")
     assert "Problem 2 is open." in told
     steps = [line for line in told.splitlines() if ", by the " in line]
@@ -52,7 +51,6 @@ async def test_it_is_there_as_json_without_data(tmp_path: Path, capsys: pytest.C
     table = json.loads(capsys.readouterr().out)
     assert (table["sample"]["id"], table["outcome"], len(table["steps"])) == ("idea-1", "scored", 8)
     assert [one["sample"] for one in table["readings"]] == ["idea-1"]
-
     (tmp_path / "data" / "samples.jsonl").unlink()
     assert main(["replay", str(run.path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == table

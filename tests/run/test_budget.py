@@ -105,7 +105,6 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
     tokens = sum(one.reply.usage.input_tokens + one.reply.usage.output_tokens for one in lost)
     assert usage.get("assumed", {}).get("tokens", 0) == (0 if told else tokens)
     assert usage["cost_usd"] + 0.17 * IN_FLIGHT > 0.02
-
     with pytest.raises(LimitReached):
         await resume(run)
     assert server.log()["requests"] - requests <= IN_FLIGHT
@@ -122,7 +121,6 @@ async def test_good_replies_without_token_counts_reach_the_limits_too(
         await play(server, tmp_path / "runs", cost_limit=0.1, concurrency=IN_FLIGHT)
     with pytest.raises(LimitReached, match="token limit") as caught:
         await play(server, tmp_path / "more", token_limit=9_000, fresh=True, sampling=SHORT)
-
     run, requests = caught.value.run, server.log()["requests"]
     used = load_run(run).summary["usage"]
     replies = list(read_journal(run / "calls.jsonl"))
@@ -170,7 +168,6 @@ async def test_flex_halves_the_price_where_the_server_says_flex(
     monkeypatch.delenv("LOTBENCH_PRICES")
     names = {"candidate": "gpt-4o-mini", "judge": "gpt-4o-mini", "oracle": "gpt-4o-mini"}
     run = await play(server, tmp_path / "runs", **names, fresh=True, service_tier="flex")
-
     listed = sum(cost for _, cost in spent(run.path))
     assert run.summary["usage"]["cost_usd"] == pytest.approx(listed / 2)
     sent = {entry.reply.sent.get("service_tier") for entry in read_journal(run.path / "calls.jsonl")}

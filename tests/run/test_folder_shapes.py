@@ -88,13 +88,11 @@ def test_what_is_nested_too_deep_is_refused_in_a_line(
     (run / "summary.json").write_text('{"scores": ' + DEEP, "utf-8")
     assert main(["report", str(run)]) == 2
     assert "summary.json: damaged: recursion limit exceeded" in capsys.readouterr().err
-
     (tmp_path / "deep.toml").write_text(f"settings = {DEEP}", "utf-8")
     assert main(["evaluate", "--config", str(tmp_path / "deep.toml"), "--dry-run"]) == 2
     assert "deep.toml: nested too deep" in capsys.readouterr().err
     assert main(["evaluate", "--model", "human", "--set", f"max_rounds={DEEP}"]) == 2
     assert "max_rounds" in capsys.readouterr().err
-
     (tmp_path / "deep.json").write_text(DEEP, "utf-8")
     given = [f"--model=file:{tmp_path / 'deep.json'}", "--judge=a@http://127.0.0.1:9/v1"]
     assert main(["evaluate", "hicbench", *given, "--out", str(tmp_path / "made")]) == 2

@@ -92,9 +92,7 @@ def test_a_reader_cuts_no_torn_tail(command: str, linked: bool, tmp_path: Path) 
     with journal.open("ab") as file:
         file.write(TAIL)
     before = journal.read_bytes()
-
     assert main(commands(run)[command]) == 0
-
     assert journal.read_bytes() == before
 
 
@@ -113,7 +111,6 @@ def test_what_is_no_file_is_named_by_every_reader(
         "folder": place.mkdir,
         "loop": lambda: place.symlink_to(place),
     }[kind]()
-
     for command in {*LOOKING} - {"view"}:
         assert main(given[command]) == 2, command
         assert str(place) in capsys.readouterr().err, command
@@ -142,10 +139,8 @@ def test_a_run_goes_on_through_no_link(name: str, tmp_path: Path) -> None:
     (run / name).unlink(missing_ok=True)
     (run / name).symlink_to(other)
     before = other.read_bytes() if other.exists() else None
-
     with pytest.raises(RunFolderError, match="is a link, and nothing is written through one"):
         asyncio.run(resume(run, own=own("lotbench")))
-
     assert (other.read_bytes() if other.exists() else None) == before
 
 
@@ -174,9 +169,7 @@ def test_a_run_on_a_read_only_disk_is_read(
     copied(KILLED, tmp_path)
     given, before = commands(run)[command], bytes_of(run)
     read_only(run.parent)
-
     assert main(given) == 0
-
     said = capsys.readouterr().out
     assert bytes_of(run) == before
     if command in ("score", "report"):
@@ -188,6 +181,5 @@ def test_a_run_on_a_read_only_disk_is_read(
 def test_writing_to_a_read_only_disk_is_told(tmp_path: Path, read_only: Callable[[Path], None]) -> None:
     run = copied(GAME, tmp_path)
     read_only(run)
-
     with pytest.raises(RunFolderError, match="Read-only file system"):
         asyncio.run(resume(run, own=own("lotbench")))

@@ -50,7 +50,6 @@ async def test_a_passing_trouble_is_met_again_and_never_shown(fault: str, waits:
     with FakeServer(faults=[fault, fault]) as server:
         found = await answer(server)
         assert server.log()["requests"] == 3
-
     assert read_form(found, Guess).guess
     assert len(waits) == 2
 
@@ -61,7 +60,6 @@ async def test_a_lasting_trouble_fails_the_call_after_the_last_retry(fault: str,
         with pytest.raises(CallFailed, match=r"tries: 4") as caught:
             await answer(server, retries=3)
         assert server.log()["requests"] == 4
-
     known = FAULTS[fault]
     expected = str(known.status) if isinstance(known, Status) else "no connection to http://127.0.0.1"
     assert expected in str(caught.value)
@@ -93,7 +91,6 @@ async def test_waits_double_up_to_the_longest_and_differ_from_call_to_call(waits
             for number in range(2):
                 with pytest.raises(CallFailed):
                     await model(question(number=number))
-
     first, second = waits[:7], waits[7:]
     assert first != second
     for attempt, (one, other) in enumerate(zip(first, second, strict=True)):
@@ -249,7 +246,6 @@ async def test_a_run_through_transport_troubles_ends_as_one_without(
         server.change(faults=Mixed(rate=0.5, seed=1))
         rough = await play(server, tmp_path / "rough", fresh=True)
         assert server.log()["by_status"].keys() > {"200"}
-
     assert waits
     assert rough.summary["scores"] == calm.summary["scores"]
     assert outcomes(rough) == outcomes(calm)
@@ -299,7 +295,6 @@ async def test_a_wrong_key_costs_one_call_a_role(
         left = load_run(stopped.run)
         assert not left.traces and left.summary["complete"] is False
         assert left.summary["rankable"] is False
-
         monkeypatch.setenv("LOTBENCH_API_KEY", "right-key")
         done = await resume(stopped.run)
     assert done.summary["complete"] is True
@@ -350,7 +345,6 @@ async def test_one_sample_whose_calls_all_fail_stops_no_others(tmp_path: Path, w
     name, caption = CAPTIONS[1]
     with FakeServer(faults=troubled(caption)) as server:
         run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
-
     ends = outcomes(run)
     assert [episode for episode, outcome in ends.items() if outcome == "candidate_failed"] == [f"{name}/1"]
     assert len(ends) == 3
@@ -366,7 +360,6 @@ async def test_a_failed_call_is_its_own_roles_failure(tmp_path: Path, role: str,
     name, caption = CAPTIONS[0]
     with FakeServer(rule=game_rule(solve=0), faults=troubled(caption, "503", role)) as server:
         run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
-
     ends = outcomes(run)
     assert ends.pop(f"{name}/1") == f"{role}_failed"
     assert set(ends.values()) == {"unsolved"}
@@ -386,7 +379,6 @@ async def test_more_failures_than_allowed_stop_the_run_resumably(tmp_path: Path,
         assert set(left.summary["outcomes"]) == {"candidate_failed"}
         server.change(faults=None)
         done = await resume(caught.value.run)
-
     assert done.summary["complete"] is True
     assert not any(outcome.endswith("_failed") for outcome in outcomes(done).values())
 
@@ -430,7 +422,6 @@ async def test_a_guess_that_cannot_be_read_is_a_used_round_of_its_kind(tmp_path:
     with FakeServer(faults=asking("guess", fault, "candidate")) as server:
         run = await play(server, tmp_path, limit=1, settings={"max_rounds": 2})
         responds = server.log()["by_form"]["respond"]
-
     (trace,) = run.traces
     assert trace.outcome == "unsolved" and trace.score.value == 0.0
     guesses = steps(run, "respond")
@@ -448,7 +439,6 @@ async def test_a_verdict_that_came_and_cannot_be_read_is_a_judge_failure_and_nev
             server, tmp_path, limit=1, max_failed=1.0, settings={"max_rounds": 2, "judge_mode": "explained"}
         )
         verdicts = server.log()["by_form"]["verdict"]
-
     (trace,) = run.traces
     assert (trace.outcome, trace.arrived, trace.score.value) == ("judge_failed", True, None)
     assert verdicts == 2
@@ -464,7 +454,6 @@ async def test_an_answer_that_cannot_be_read_costs_that_rounds_answer(tmp_path: 
         faults=lambda index, body: fault if body["model"] == "oracle" and index > 2 else None,
     ) as server:
         run = await play(server, tmp_path, limit=1)
-
     (trace,) = run.traces
     assert trace.outcome == "unsolved"
     assert [step["answer"] for step in steps(run, "answer")] == [None, None]
@@ -536,7 +525,6 @@ async def test_servers_whose_ids_are_half_a_character_pair_leave_every_file_read
     with FakeServer(suffix="\ud83d", faults=Mixed(kinds=("no_choices",))) as server:
         run = await play(server, tmp_path, limit=2)
         again = await resume(run.path)
-
     for file in run.path.rglob("*.json*"):
         file.read_text(encoding="utf-8")
     assert load_run(run.path).summary["models"] == again.summary["models"]

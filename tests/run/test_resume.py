@@ -136,7 +136,6 @@ def test_three_kills_cost_the_calls_in_flight_alone(tmp_path: Path, unbroken: tu
     with serving(port, *options) as server:
         killed_at(moments, tmp_path / "home-2", out, "begin", server.url, out)
         log = server.log()
-
     # Replies that faults cut short were paid for, and there were none in the unbroken run.
     assert essence(the_run(out), usage=False) == essence(the_run(first), usage=False)
     assert len(set(keys(the_run(out)))) == journaled(out) == calls
@@ -158,7 +157,6 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path, unbroken: tuple
         left = load_run(the_run(out))
         assert left.summary["complete"] is False and (left.path / "report.md").is_file() == bool(left.traces)
         finish(home, "resume", left.path)
-
     assert essence(left.path, usage=False) == essence(the_run(first), usage=False)
 
 
@@ -205,7 +203,6 @@ async def test_another_picture_refuses_to_be_gone_on_with(tmp_path: Path, data: 
             RunFolderError, match=rf"changed since the run began: data, data.{played['id']}.image"
         ):
             await resume(run)
-
         assert server.log()["requests"] == calls
         assert (run / "calls.jsonl").read_bytes() == before
         picture.write_bytes(content)
@@ -283,11 +280,9 @@ async def test_episodes_that_ended_on_unreadable_replies_stand_until_wanted_anew
         assert all(trace.arrived for trace in run.traces)
         server.change(faults=None)
         calls = server.log()["requests"]
-
         stands = await resume(run.path, max_failed=1.0)
         assert server.log()["requests"] == calls
         assert outcomes(stands) == outcomes(run)
-
         done = await resume(run.path, retry_failed=True)
         again = await resume(run.path)
     assert set(outcomes(done).values()) == {"unsolved"}

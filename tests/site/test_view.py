@@ -356,7 +356,6 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             assert "not it" in await until(browser, player, 'name="question"')
         [run] = runs(tmp_path)
         assert run.config.model == "human:Ann" and not run.traces
-
         table = PlaySite(asked, tmp_path)
         async with client(table) as browser:
             player = await joined(browser, "ann")
@@ -403,7 +402,6 @@ async def test_no_more_people_play_than_have_places(tmp_path: Path, monkeypatch:
             refused = await sent(browser, "join", {"name": "Cleo", "agree": ["yes"]}, 400)
             assert refused["error"] == "all 2 places are taken: come again in some minutes"
             assert await joined(browser, "ann") == ann, "who plays already needs no place"
-
             now[0] = play_site.GIVE_WAY_S + 1
             await text(browser, f"{ann}/state.json")
             cleo = await joined(browser, "Cleo")

@@ -75,9 +75,7 @@ def test_every_fault_of_every_line_is_told_at_once(tmp_path: Path) -> None:
         "[" * 100_000,
         '{"id": "\\ud83d"}',
     )
-
     found = faults(folder)
-
     assert found[0].startswith("samples.jsonl:2: number: Input should be a valid integer")
     assert found[1] == "samples.jsonl:2: colour: Extra inputs are not permitted"
     assert found[2].startswith("samples.jsonl:3: not JSON: ") and "column" in found[2]
@@ -132,9 +130,7 @@ def test_a_bad_picture_is_named_by_line(tmp_path: Path, name: str, content: byte
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
     (folder / "a.png").write_bytes(png())
     (folder / "folder").mkdir()
-
     (found,) = faults(folder)
-
     assert found.startswith("samples.jsonl:2: image: ")
     assert fault in found
 
@@ -172,7 +168,6 @@ def secrets() -> dict[str, bytes]:
 def test_whatever_is_not_a_pixel_is_left_behind(tmp_path: Path, place: str) -> None:
     (tmp_path / "a.png").write_bytes(secrets()[place])
     sent = encoded(tmp_path / "a.png", 1024)
-
     assert b"sesame" not in sent
     found = opened(sent)
     found.load()
@@ -218,7 +213,6 @@ def rows(tmp_path: Path, count: int = 3) -> tuple[Path, tuple[Any, ...]]:
 def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> None:
     folder, found = rows(tmp_path)
     pictures = Pictures(folder, found, 32)
-
     assert list(pictures) == ["0", "2"] and len(pictures) == 2 and "1" not in pictures
     image = pictures["0"]
     assert isinstance(image, Image)
@@ -233,7 +227,6 @@ def test_a_recorded_picture_lies_in_its_data_set_and_has_a_digest(tmp_path: Path
     folder, found = rows(tmp_path / "set")
     (tmp_path / "0.png").write_bytes((folder / "0.png").read_bytes())
     recorded = {"0": Pictures(folder, found, 32)["0"].sha256}
-
     assert Pictures(folder, found, 32, recorded)["0"].sha256 == recorded["0"]
     outside = [found[0].model_copy(update={"image": "../0.png"})]
     for items, digests in ((found, {}), (outside, recorded)):
@@ -255,7 +248,6 @@ def test_a_picture_is_in_memory_once_for_all_runs(tmp_path: Path, monkeypatch: p
         pictures = Pictures(folder, found, 32)
         urls |= {id(pictures.data_url(pictures[name].sha256)) for name in ("0", "2")}
     assert sorted(calls) == ["0.png", "2.png"] and len(urls) == 2
-
     (folder / "0.png").write_bytes(png((31, 9)))
     digest = hashlib.sha256(encoded(folder / "0.png", 32)).hexdigest()
     assert Pictures(folder, found, 32)["0"].sha256 == digest
@@ -292,7 +284,6 @@ def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> Non
     for path, text in theirs.files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
-
     assert prompts("lotbench", str(tmp_path)).digest == theirs.digest
     assert set(prompt_files(tmp_path)) == set(theirs.files)
     with pytest.raises(UsageError, match="no prompts"):

@@ -53,7 +53,6 @@ def test_lines_are_appended_whole_or_not_at_all(tmp_path: Path) -> None:
     whole = path.read_bytes()
     with full_disk(len(whole) + 20), pytest.raises(UsageError, match=r"rows\.jsonl: File too large; wait"):
         append(path, [line({"n": 2}), line({"n": 3, "text": "x" * 99})], "wait")
-
     assert path.read_bytes() == whole + line({"n": 2})
     append(path, [line({"n": 3})])
     assert numbers(path) == [1, 2, 3]
@@ -122,7 +121,6 @@ def test_every_row_comes_with_its_line_and_every_fault_with_its_place(tmp_path: 
     with pytest.raises(DataError) as caught:
         list(rows(path, Pair.model_validate))
     assert caught.value.faults == faults
-
     put_aside: list[str] = []
     assert list(rows(path, Pair.model_validate, put_aside)) == [
         (1, Pair(low=1, high=2)),

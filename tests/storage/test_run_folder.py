@@ -57,7 +57,6 @@ def test_a_command_names_a_run_so_that_it_is_found(tmp_path: Path, monkeypatch: 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-
     with pytest.raises(RunFolderError, match="file/run"):
         Folder(tmp_path / "file" / "run")
     with pytest.raises(NotADirectoryError, match="file/"):
@@ -105,7 +104,6 @@ def test_a_torn_last_trace_is_passed_over(tmp_path: Path) -> None:
 def test_a_damaged_trace_is_named_or_passed_over(tmp_path: Path, damage: str) -> None:
     text = trace_line(played()) + damage + "\n" + trace_line(played("lot-0002"))
     (tmp_path / "traces.jsonl").write_text(text, encoding="utf-8")
-
     assert list(Traces(tmp_path / "traces.jsonl", strict=False)) == [played(), played("lot-0002")]
     with pytest.raises(RunFolderError, match=r"traces\.jsonl:2: damaged; lotbench resume writes it anew"):
         Traces(tmp_path / "traces.jsonl")
@@ -138,7 +136,6 @@ def test_a_wrong_type_in_a_trace_is_damage(tmp_path: Path, wrong: dict[str, Any]
     del table["crc"]
     (tmp_path / "traces.jsonl").write_text(json.dumps(table) + "\n", "utf-8")
     assert list(Traces(tmp_path / "traces.jsonl")) == [played()]
-
     (tmp_path / "traces.jsonl").write_text(json.dumps({**table, **wrong}) + "\n", "utf-8")
     with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged; lotbench resume writes it anew"):
         Traces(tmp_path / "traces.jsonl")
@@ -160,7 +157,6 @@ def test_where_nothing_can_be_kept_the_latest_is_that_of_the_runs_folder(
     monkeypatch.chdir(tmp_path)
     with create(tmp_path / "runs", "lotbench", "m", "abcd") as place:
         place.write("run.json", "{}")
-
     assert find("latest").resolve() == place.path
 
 
@@ -178,7 +174,6 @@ def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_damaged_json_file_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
-
     with pytest.raises(RunFolderError, match=r"run\.json: damaged"):
         read_json(path)
     with path.open("wb") as sparse:

@@ -111,10 +111,8 @@ def test_the_encoder_of_a_foreign_run_is_loaded_when_it_is_asked_for_alone(
     before, count = run.summary["scores"], len(embedding)
     assert before["fluency"]["value"] is not None
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "elsewhere"))
-
     assert main(["score", str(run.path)]) == 0
     assert load_run(run.path).summary["scores"] == before
-
     (run.path / "vectors.npz").unlink()
     for command in ("score", "report"):
         assert main([command, str(run.path)]) == 0
@@ -124,7 +122,6 @@ def test_the_encoder_of_a_foreign_run_is_loaded_when_it_is_asked_for_alone(
         assert command in capsys.readouterr().out
     assert results.entry(load_run(run.path), answers=True)
     assert len(embedding) == count
-
     assert main(["score", str(run.path), "--embed"]) == 0
     assert load_run(run.path).summary["scores"] == before
     assert len(embedding) == 2 * count
@@ -226,7 +223,6 @@ def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
     # Of six answers that both labelled, ann has IH in 1, 3, 5 and ben in 1, 2, 4, 5.
     assert "| IH | one person and another | 3 | 6 |" in report
     assert "| IH | the judges and one person |" in report and "| 18 |" in report
-
     # In one file, the rows say who.
     both = [{**row, **IH, "who": who} for row in rows[:2] for who in ("ann", "ben")]
     assert main(["score", str(run.path), "--labels", str(put(ann, both))]) == 0
@@ -300,7 +296,6 @@ def test_a_dynamic_run_killed_in_the_middle_goes_on_with_the_same_prompts(tmp_pa
         out = tmp_path / "killed"
         killed_at((30, 90, 150), tmp_path / "home-2", out, "dynamic", server.url, out)
         log = server.log()
-
     # A call's key holds the digest of its prompt: the same keys are the same prompts.
     assert essence(the_run(out)) == essence(whole.path)
     memories = [trace.memory for trace in whole.traces]

@@ -82,7 +82,6 @@ def test_released_rows_become_comparable_runs(tmp_path: Path, capsys: pytest.Cap
     small, large = (
         load_run(next(path for path in runs if name in path.name)) for name in ("gpt-4o-mini", "qwen-max")
     )
-
     # Means over keywords of means over ideas of means over critics, who gave s, s + 1 and s + 2.
     assert small.score("originality") == pytest.approx(((4 + 6) / 2 + 8) / 2)
     assert small.score("clarity") == pytest.approx(((6 + 4) / 2 + 6) / 2)
@@ -94,7 +93,6 @@ def test_released_rows_become_comparable_runs(tmp_path: Path, capsys: pytest.Cap
     assert large.summary["outcomes"] == {"judge_failed": 1, "scored": 1}
     text = small.report.read_text(encoding="utf-8")
     assert "deepseek/deepseek-r1" in text
-
     command = ["compare", *map(str, (small.path, large.path)), "--out", str(tmp_path / "compared")]
     assert main(command) == 0
     compared = (tmp_path / "compared" / "compare.md").read_text(encoding="utf-8")
@@ -164,7 +162,6 @@ def test_rows_of_v1_come_in_as_they_are_refusals_and_marks_of_0_too(tmp_path: Pa
     assert run.score("flexibility") is not None and run.score("average") is not None
     verdicts = [step for one in run.traces for step in one.steps if step["step"] == "judge"]
     assert len(verdicts) == 12 and {step["value"]["status"] for step in verdicts} == {"ok"}
-
     (row,) = csv.DictReader((out / "leaderboard.csv").read_text(encoding="utf-8").splitlines())
     marks = [(int(one["orig"]), int(one["feas"]), float(one["flue"])) for one in table_of_v1()]
     originality, feasibility, fluency = (fmean(column) for column in zip(*marks, strict=True))

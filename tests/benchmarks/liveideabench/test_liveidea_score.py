@@ -177,7 +177,6 @@ def test_length_and_reasoning_go_with_each_dimension_verdict_by_verdict() -> Non
     verdicts = [(one.fluency(v1), idea, row) for one in keywords for idea in one.ideas for row in idea.rows]
     table = lengths(keywords, v1).tables[0]
     rows = {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-
     assert {other for one, other in rows if one == "length of the reasoning"} == {
         *("judged quality", "originality", "feasibility", "fluency", "quality and fluency")
     }

@@ -285,7 +285,6 @@ async def test_a_decision_names_no_place_to_write_and_no_link_is_written_through
         decide(made, decision="edit", changes=changes)
         assert (await built(tmp_path)).accepted == 0
         assert away.read_bytes() == before and not made.dataset.exists()
-
     proposed = decide(made, decision="accept")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -128,7 +128,6 @@ def test_capped_every_game_adds_its_term_to_eq_8_also_one_without_a_valid_guess(
     games = [mute, unsolved("b", 0, 3), won("c", 0, 2)]
     capped = metrics(games, Rules(max_rounds=3, unsolved="cap"))
     zero = metrics(games, Rules(max_rounds=3))
-
     # m n = 3 games: t = N = 3 where nothing was found, t = 1 where one attempt failed before.
     assert capped["creativity_score"].value == pytest.approx((2 * math.exp(-0.6) + math.exp(-0.2)) / 3)
     assert zero["creativity_score"].value == pytest.approx(math.exp(-0.2) / 3)

@@ -36,7 +36,6 @@ async def test_planted_support_gives_the_ratios_worked_out_by_hand() -> None:
     # Known: 1 gold argument; k1 is in it and grounded, k2 grounded alone, k3 neither.
     # Novelty: 1 gold argument; n1 in it and grounded, n2 in it and not grounded.
     played = await play(judge(*CLAIMS, {**K, **N}))
-
     assert played.outcomes == ["scored"]
     assert {name: played.value(name) for name in played.metrics()} == {
         "macro_f1": pytest.approx(0.2),
@@ -61,7 +60,6 @@ async def test_a_justification_cannot_go_on_as_the_judge() -> None:
 @pytest.mark.parametrize("said", [0, 6, 3.5, None, "four", True])
 async def test_a_score_that_is_none_is_asked_for_again_and_then_an_outcome_of_its_own(said: Any) -> None:
     played = await play(judge(*CLAIMS, {**K, **N}), answer(said), answer(said))
-
     assert played.outcomes == ["invalid"]
     assert [step["status"] for step in played.steps("respond")] == ["invalid", "invalid"]
     metrics = played.metrics()
@@ -82,7 +80,6 @@ async def test_a_score_is_read_however_it_is_spelt(said: Any) -> None:
 async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> None:
     judging = judge([], [], {})
     played = await play(judging, "I think it is quite new.", answer(3, "..."))
-
     assert played.outcomes == ["invalid"]
     assert played.traces[0].score.parts["status"] == "unparsed"
     assert judging.asked == []
@@ -97,7 +94,6 @@ async def test_more_arguments_than_a_check_can_hold_are_not_read() -> None:
 
 async def test_a_candidate_that_never_replies_is_in_no_score() -> None:
     played = await play(judge([], [], {}), CallFailed("gone"))
-
     assert played.outcomes == ["candidate_failed"]
     assert played.metrics()["macro_f1"].value is None
     assert ("no reply", 1, 1) in played.section("replies").tables[0].rows
@@ -105,7 +101,6 @@ async def test_a_candidate_that_never_replies_is_in_no_score() -> None:
 
 async def test_novelty_scores_alone_need_no_judge() -> None:
     played = await play(None, justification=False)
-
     assert played.value("macro_f1") == pytest.approx(0.2)
     assert played.metrics()["alignment"].why == "no justification was judged"
     with pytest.raises(UsageError, match="no default judge: give --judge NAME"):
@@ -123,7 +118,6 @@ async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
     items = (idea(related_works=given_works),)
     judging = judge(["a"], [], {"ground_known": known("k1", [], ["w2"])})
     played = await play(judging, items=items, works_chars=200)
-
     assert played.steps("respond")[0]["shortened"] == 1
     (text,) = judging.heard("ground_known")
     assert "One sentence.\n" in text
@@ -142,7 +136,6 @@ def test_related_works_stay_in_budget_and_cuts_are_marked(abstracts: list[list[s
     texts = [" ".join(parts) for parts in abstracts]
     limit = works.even(list(map(len, texts)), budget)
     kept = [works.shortened(text, limit) for text in texts]
-
     assert sum(max(len(one) - len(works.MARK), 0) for one in kept) <= budget
     for text, one in zip(texts, kept, strict=True):
         assert one == text if len(text) <= limit else one.endswith(works.MARK)
@@ -155,7 +148,6 @@ def test_related_works_stay_in_budget_and_cuts_are_marked(abstracts: list[list[s
 
 def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
     items = datasets.samples(datasets.shipped("data", "rinobench_easy"), Item)
-
     assert len(items) >= 60
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10
     assert all(len(one.related_works) >= 8 for one in items)

@@ -133,7 +133,6 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 async def test_a_conference_becomes_two_splits_and_each_paper_left_out_has_its_reason(tmp_path: Path) -> None:
     made, _, judge = await built(tmp_path)
-
     dropped = {
         row["paper"]: (row["stage"], row["reason"]) for row in rows(tmp_path / "out" / "dropped.jsonl")
     }
@@ -180,7 +179,6 @@ async def test_a_conference_becomes_two_splits_and_each_paper_left_out_has_its_r
 async def test_the_card_says_how_the_scores_were_cut(tmp_path: Path) -> None:
     await built(tmp_path)
     card = json.loads((tmp_path / "out" / "card.json").read_text(encoding="utf-8"))
-
     means = [float(np.mean(Paper.model_validate(row).ratings)) for row in conference() if "good" in row["id"]]
     means += [2.0] * 9
     width = np.linspace(min(means), max(means), 6)
@@ -236,7 +234,6 @@ async def test_a_writer_that_writes_nothing_is_asked_again_and_then_a_failure(tm
 
 async def test_the_writer_reads_reviews_in_words_without_their_ratings(tmp_path: Path) -> None:
     _, writer, _ = await built(tmp_path, [paper("one", (2, 3), (3, 3))])
-
     (idea,), (justification,) = writer.heard("idea"), writer.heard("justification")
     assert "(2) They leap." in idea
     assert "technical novelty and significance: in words" in justification
@@ -341,7 +338,6 @@ def test_the_command_builds_from_recorded_replies(tmp_path: Path, capsys: pytest
         "--writer", calls, "--judge", calls, "--no-preflight", "--set", "test_share=0.5",
     ]  # fmt: skip
     assert main(command) == 0
-
     assert "20  with an idea and a justification that hold" in capsys.readouterr().out
     train = datasets.samples(tmp_path / "again" / "train", Item)
     test = datasets.samples(tmp_path / "again" / "test", Item)

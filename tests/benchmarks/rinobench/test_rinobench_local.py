@@ -24,7 +24,6 @@ async def test_the_embedded_model_judges_an_idea_end_to_end(tmp_path: Path) -> N
         settings={"max_claims": 1, "alignment_calls": 1, "works_chars": 1000},
         sampling={"candidate": {"max_tokens": 300}, "judge": {"max_tokens": 300}},
     )
-
     (trace,) = run.traces
     # What a model of this size says is no judgment; that every part of it is read or refused is the point.
     assert trace.outcome in ("scored", "invalid", "judge_failed")

@@ -62,7 +62,6 @@ async def play(model: str, data: Path, out: Path, **more: Any) -> Run:
 
 def test_official_rows_become_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     items = datasets.samples(imported(tmp_path), Item)
-
     assert len(items) == 277
     assert "277 samples" in capsys.readouterr().out
     assert (items[0].id, items[276].id) == ("test-0001", "test-0277")
@@ -78,7 +77,6 @@ def test_an_official_row_with_a_fault_is_named(tmp_path: Path, capsys: pytest.Ca
     del rows[2]["research_idea"]["objective"]
     rows.append("no row")
     (tmp_path / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-
     assert main(["data", "import", "rinobench", str(tmp_path / "train.json"), str(tmp_path / "data")]) == 2
     told = capsys.readouterr().err
     assert "row 2: novelty_score" in told
@@ -106,11 +104,9 @@ async def test_predictions_find_their_idea_by_id(tmp_path: Path) -> None:
     data = imported(tmp_path, official((1, 1, 1, 1, 1)))
     gold = {item.id: item.novelty_score for item in datasets.samples(data, Item)}
     rows = [{"id": name, **answer(gold[name])} for name in reversed(sorted(gold))]
-
     run = await play(predictions(tmp_path, rows), data, tmp_path, justification=False)
     assert run.score("macro_f1") == 1.0
     assert run.score("mae") == 0.0
-
     run = await play(predictions(tmp_path, rows[:4]), data, tmp_path, justification=False, max_failed=0.5)
     assert run.summary["outcomes"] == {"candidate_failed": 1, "scored": 4}
 
@@ -144,7 +140,6 @@ def test_joining_by_position_is_said_in_sight(tmp_path: Path, capsys: pytest.Cap
             "evaluate", "rinobench", "--model", rows, "--data", str(data), "--out", str(tmp_path / "runs"),
             "--set", "join=position", "--set", "justification=false", ]
     )  # fmt: skip
-
     told = capsys.readouterr()
     assert code == 0
     assert "warning: " in told.err
@@ -160,7 +155,6 @@ async def test_the_whole_table_of_the_paper_comes_out(tmp_path: Path) -> None:
     said[5] = 0
     path = predictions(tmp_path, [answer(one) for one in said])
     run = await play(path, data, tmp_path, join="position")
-
     assert list(run.summary["scores"]) == NINE
     gold = [item.novelty_score for item in items]
     macro = f1_score(gold, said, labels=[1, 2, 3, 4, 5], average="macro", zero_division=0)
@@ -240,7 +234,6 @@ async def test_released_predictions_give_the_whole_table(tmp_path: Path, release
     data = imported(tmp_path)
     path = released / f"novelty_predictions-{model}.json"
     run = await play(f"file:{path}", data, tmp_path, join="position")
-
     assert run.summary["outcomes"] == {"scored": 277}
     # Predictions in the order of another gold: the figures are not the paper's, the table is.
     said = [row["novelty_score"] for row in json.loads(path.read_text(encoding="utf-8"))]
@@ -263,7 +256,6 @@ def test_the_released_tables_count_as_we_do(released: Path, model: str) -> None:
     hits = [
         scores[str(label)] * (support + said.count(label)) / 2 for label, support in enumerate(SUPPORT, 1)
     ]
-
     assert hits == pytest.approx([round(one) for one in hits], abs=1e-9)
     assert scores["macro"] == pytest.approx(sum(scores[str(label)] for label in range(1, 6)) / 5)
     errors = told["mean_absolute_error"] * len(said)

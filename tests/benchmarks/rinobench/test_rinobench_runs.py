@@ -57,7 +57,6 @@ def test_a_run_is_scored_again_without_a_call_and_shows_what_it_sent(
     assert main(["score", str(run.path)]) == 0
     assert "stand as they were" not in capsys.readouterr().out
     assert load_run(run.path).summary["scores"] == before
-
     # The evaluation steps belong to no idea: one call for all.
     calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text("utf-8").splitlines()]
     (steps,) = [call["key"] for call in calls if call["key"]["step"] == "alignment_steps"]
@@ -87,14 +86,12 @@ async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_resume
     name = run.config.roles["judge"][0]
     reads = judge(["a"], ["b"], CHECKS, scores=(6,))
     own = {name: reads, run.config.model: ScriptedModel(answer(3), model_id="candidate")}
-
     stands = await resume(run.path, own=own, check=False)
     assert stands.summary["outcomes"] == {"judge_failed": 1}
     again = await resume(run.path, own=own, check=False, retry_failed=True)
     assert again.summary["outcomes"] == {"scored": 1}
     assert [request.key.step for request in reads.asked] == ["ground_novelty"]
     assert again.score("novelty_recall") == 1.0
-
     # A candidate that refused has no second chance: a fifth of refusals were gone after six retries.
     session = Session(SimpleNamespace(folder=SimpleNamespace(order=list)), again)  # type: ignore[arg-type]
     session.continues([replace(again.traces[0], outcome="candidate_failed")], retry_failed=True)

@@ -81,7 +81,6 @@ def test_over_all_a_share_is_the_mean_over_types_however_many_votes_each_has() -
     some = [item for item in items if item.type == "T2T"][:2]
     cast = votes([*some, *(item for item in items if item.type == "I2T")], key, "bob")
     by_place = {(type_, model): share for type_, model, _, share, *_ in shares(items, key, cast)}
-
     assert by_place["T2T", "bob"] == 1.0
     for model in ("ada", "bob"):
         means = (by_place["I2T", model] + by_place["T2T", model]) / 2

@@ -260,9 +260,7 @@ def answered_as(kind: str, group: str, right: bool, type_: str = "I2T") -> Answe
 def test_the_average_of_one_type_is_the_mean_of_the_papers_four() -> None:
     marks = {"a": {"3t1": True, "4t1": False, "5t2": True, "rank": True}, "b": {"3t1": True, "4t1": True}}
     found = [answered_as(kind, group, right) for group, of in marks.items() for kind, right in of.items()]
-
     made = score.average(found, Settings(), score.AVERAGES["average"])
-
     assert made.value == pytest.approx((1 + 0.5 + 1 + 1) / 4)
     assert (made.n, made.observations) == (2, 6)
     lacking = score.average(
@@ -276,11 +274,9 @@ def test_the_average_weighs_types_alike_however_many_problems_each_has() -> None
     four = ("3t1", "4t1", "5t2", "rank")
     found = [answered_as(kind, f"picture {n}", True) for kind in four for n in range(9)]
     found += [answered_as(kind, f"question {n}", False, "T2T") for kind in four for n in range(4)]
-
     made = score.average(found, Settings(), score.AVERAGES["average"])
     table = sections.cells(found, Settings()).tables[0]
     column = table.columns.index("Avg.")
-
     assert made.value == pytest.approx((1 + 0) / 2)  # 36 of 52 answers are right
     assert made.low is not None and made.high is not None and made.low < 0.5 < made.high
     assert {row[:2]: row[column] for row in table.rows if row[1] == "en"} == {
