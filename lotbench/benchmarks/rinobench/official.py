@@ -25,7 +25,8 @@ def item(row: object, name: str) -> Item:
     """Return an official row as a sample, its works named w1, w2, ...
 
     Args:
-        row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`.
+        row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`; `id`, `writer`, `gold_writers`,
+            `block` and `source` are kept if a row of one's own has them.
         name: The id of a row that has none.
 
     Raises:
@@ -44,8 +45,9 @@ def item(row: object, name: str) -> Item:
             else works,
             "novelty_score": fields.get("novelty_score"),
             "novelty_reasoning": fields.get("novelty_reasoning"),
-            "writer": WRITER,
-            "gold_writers": [WRITER],
+            "writer": fields.get("writer") or WRITER,
+            "gold_writers": fields.get("gold_writers") or [WRITER],
+            "block": fields.get("block") or "",
             "source": str(fields.get("source") or "RINoBench"),
         }
     )

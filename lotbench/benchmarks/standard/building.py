@@ -269,6 +269,7 @@ class _Making:
                 return Option(slot=slot, origin="other_captioner")
             if (caption := other.caption) and same(caption) not in self.taken:
                 self.taken.add(same(caption))
+                self.writers.update(row.writer for row in other.rows)
                 return Option(slot=slot, origin="other_caption", text=caption)
         return self._option(self._elsewhere(), slot, "elsewhere")
 

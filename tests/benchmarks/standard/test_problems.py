@@ -85,9 +85,10 @@ def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:
 
 def test_the_unrelated_option_is_the_caption_of_another_picture_where_that_is_asked_for() -> None:
     about = {"type": "I2T", "question": None, "image": "p.png"}
-    rows = liked("a", 90, 1, **about) + liked("b", 90, 1, caption="A cat sits.", **about)
+    rows = liked("a", 90, 1, **about) + liked("b", 90, 1, caption="A cat sits.", writer="gpt-4o", **about)
     found = {one.group: one for one in made(rows, kind="3t1", unrelated="caption")}
     assert (found["a"].options[2].origin, found["a"].options[2].text) == ("other_caption", "A cat sits.")
+    assert "gpt-4o" in found["a"].gold_writers
     assert found["b"].options[2].origin == "elsewhere"
 
 
