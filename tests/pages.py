@@ -196,7 +196,7 @@ PAGES: Mapping[str, Callable[[], str]] = {"docs/reference.md": reference}
 
 
 def _benchmark(one: Benchmark) -> list[str]:
-    preset, reference = plan.reference(one)
+    preset, reference = plan.reference(one, one.Settings())
     return [
         f"### {one.name}",
         f"{one.about[0].upper()}{one.about[1:]}. Version {one.version}, {one.repeats} repeats, data set "

@@ -256,16 +256,19 @@ def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[st
     return faults, notes
 
 
-def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """Return the name and the settings of the benchmark's preset in configs/paper, of several the last by name.
+def reference(benchmark: Benchmark, settings: Any) -> tuple[str, Any]:
+    """Return the name and the settings of the benchmark's preset in configs/paper: of several, the one most like `settings`.
 
     Without a preset, the name is `defaults` and the settings are the default ones.
     """
     presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
     if not presets:
         return "defaults", benchmark.Settings()
-    table = read_toml(presets[-1]).get("settings", {})
-    return f"paper/{presets[-1].stem}", validate(benchmark.Settings, table)
+    tables = {preset.stem: read_toml(preset).get("settings", {}) for preset in reversed(presets)}
+    read = {name: validate(benchmark.Settings, table) for name, table in tables.items()}
+    # Of equally like ones the last by name.
+    name = min(read, key=lambda name: sum(a != b for a, b in zip(read[name], settings, strict=True)))
+    return f"paper/{name}", read[name]
 
 
 def group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:

@@ -127,7 +127,7 @@ def _build_report(
     if primary_metric.name in scores:
         records = list(primary_metric.records.values())
         scores[primary_metric.name] = primary_metric.bounded(scores[primary_metric.name], records)
-    preset = reference(benchmark)[1]
+    preset = reference(benchmark, settings)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     own = benchmark.sections(traces, settings, evidence)
     report = build(
@@ -147,7 +147,7 @@ def _facts(
     """Return the facts of a run for its report."""
     benchmark, settings = plan.benchmark, plan.settings
     spending, ids, works = usage_tables(totals, plan.names)
-    preset, preset_settings = reference(benchmark)
+    preset, preset_settings = reference(benchmark, settings)
     case = _case(plan, ids, totals, primary_metric, run.traces, quality)
     reasons = trust.reasons(case)
     return Facts(

@@ -212,9 +212,9 @@ def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> li
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
-    """Return the letter of fluency of two ideas if all their critiques have its score (6.666666 is that of B); else ""."""
+    """Return the letter of fluency of two or more ideas if all their critiques have its score (6.666666 is that of B); else ""."""
     values = {critique.fluency for idea in ideas for critique in idea.critiques}
-    value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
+    value = values.pop() if len(ideas) > 1 and len(values) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)
     return next(near, "")
 

@@ -181,7 +181,9 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
     """
     version, unit = settings.rules, settings.flexibility_unit
     lacking = missing(
-        1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
+        max(
+            0, 1 - sum(idea.ok for each in episodes for idea in each.ideas) / (settings.ideas * len(episodes))
+        )
         if any(episode.has_verdict(version) for episode in episodes)
         else 1
         for episodes in samples.values()

@@ -69,6 +69,12 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
     return result
 
 
+def deciding(role: str, settings: Settings) -> dict[str, str]:
+    """Return the criteria that a score rests on, each with the name of its bounds."""
+    ideas = {DIFFERENT: ""} if settings.encore and role == "judge" else {}
+    return {"": BOUNDS[role], **ideas}
+
+
 def deciding_judges(settings: Settings) -> tuple[int, ...]:
     """Return the indexes of the judges whose verdicts end a game."""
     return (0, 1) if settings.confirm == "other_judge" else (0,)

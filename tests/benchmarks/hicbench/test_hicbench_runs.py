@@ -151,7 +151,7 @@ def test_examples_are_read_from_a_file_and_frozen(tmp_path: Path) -> None:
 
 
 def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
-    _, theirs = plan.reference(benchmark)
+    _, theirs = plan.reference(benchmark, benchmark.Settings())
     turned = {name for name, value in Settings() if getattr(theirs, name) != value}
     assert theirs.rag_source == "knowledge"
     assert turned == {

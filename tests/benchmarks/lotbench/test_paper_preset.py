@@ -55,7 +55,7 @@ def test_the_defaults_differ_from_the_letter_where_the_spec_settles_it_otherwise
 
 
 def test_the_preset_is_the_one_that_reports_compare_with() -> None:
-    name, settings = reference(benchmark)
+    name, settings = reference(benchmark, benchmark.Settings())
     assert name == "paper/lotbench"
     assert settings == Settings(**LITERAL)
 
