@@ -235,7 +235,6 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
     about: dict[str, JSON] = {
         "data": prepared.rows.about.data,
         "labels": prepared.rows.about.labels,
-        "digest": prepared.rows.digest,
         "shipped": prepared.on_shipped,
         "limit": prepared.order.limit,
         "seed": prepared.plan.experiment.seed,
@@ -254,7 +253,8 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         # Older records have only the day on which they were kept; one from the future was written by a wrong clock.
         date = before.get("began", before.get("kept", "")) if before and before["of"] else ""
         more = other = False
-        if before and before["set"].get("digest") == prepared.rows.digest:
+        rows = {"digest": prepared.digest_of(measure.panel)}
+        if before and before["set"].get("digest") == rows["digest"]:
             # Of several small draws, with many repeats or other seeds, one may pass by luck.
             limit, drawn = prepared.order.limit or math.inf, before["set"].get("seed", 0)
             other = limit < math.inf and about["seed"] != drawn and _size(before)[0] == limit
@@ -267,7 +267,7 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
             "schema": 1,
             "key": key,
             "names": names,
-            "set": about,
+            "set": about | rows,
             "began": began,
             **judge_rates.counted(measure),
             "field": before["field"] if before else [],

@@ -10,7 +10,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.calls.caller import CallStats
-from lotbench.config.experiment import Config
+from lotbench.config.experiment import Config, digest
 from lotbench.config.model_names import ModelName
 from lotbench.errors import UsageError, refuse_faults
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
@@ -110,6 +110,11 @@ class Prepared:
     @property
     def _shipped_rows(self) -> bool:
         return self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
+
+    def digest_of(self, panel: JudgePanel) -> str:
+        """Return a digest of all rows of the judge set about a panel's role and task, whatever else the set has."""
+        ours = [probe for probe in self.every_row if (probe.role, probe.task) == (panel.role, panel.task)]
+        return digest([[probe.id, probe.label, list(probe.labels)] for probe in ours])
 
     def probes_of(self, panel: JudgePanel) -> list[Probe]:
         """Return the probes that a panel judges: those of its role and task."""

@@ -98,16 +98,16 @@ def tested(record: Record) -> Rates:
 
 
 def in_language(record: Record, languages: Collection[str]) -> Record:
-    """Return a check with the rates on rows of the one language that a run plays.
+    """Return a check with the rates on rows of the one language that a run plays; unchanged if it plays several.
 
-    It has no rates if it has no rows of the language. It is unchanged if the run plays several languages.
+    It has no rates if it has no rows of a language that the run plays.
     """
     groups = record.get("groups", {})
     language = next(iter(languages), "")
+    if "all" in groups and any(each not in groups for each in languages):
+        return {**record, "groups": {}}
     if len(languages) != 1 or "all" not in groups:
         return record
-    if language not in groups:
-        return {**record, "groups": {}, "language": language}
     start = f"{language} "
     own = {name.removeprefix(start): group for name, group in groups.items() if name.startswith(start)}
     return {**record, "groups": {**groups, **own, "all": groups[language]}, "language": language}

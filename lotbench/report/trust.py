@@ -93,7 +93,9 @@ class Rates:
         unreadable: The share of all verdicts that could not be read.
         most_fpr: The upper end of the 95 % interval of the FPR on hard negatives, or on all if none is hard; None if unknown.
         hard: The number of hard negatives.
-        where: The rows that the rates are from: `on the judge set`, `in the field`.
+        where: The rows that the FPR is from: `on the judge set`, `in the field`.
+        fnr_where: The rows that the FNR is from; "" if they are those of the FPR.
+        alone: Whether labels of the run alone bound the FPR.
     """
 
     fpr: float | None
@@ -105,6 +107,8 @@ class Rates:
     most_fpr: float | None = None
     hard: int = 0
     where: str = "on the judge set"
+    fnr_where: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,12 +343,15 @@ def faults(check: Check) -> Iterator[str]:
 
 def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
     """Yield violations of a check of yes/no verdicts: FPR, FNR, kappa, and the numbers of rows."""
-    for rate, value, most in (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr)):
+    for rate, where, value, most in (
+        ("FPR", rates.where, rates.fpr, bounds.max_fpr),
+        ("FNR", rates.fnr_where or rates.where, rates.fnr, bounds.max_fnr),
+    ):
         if value is None:
-            yield f"{name}'s {rate} {rates.where} is not known"
+            yield f"{name}'s {rate} {where} is not known"
         elif value > most:
-            yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    hard = "in the field" if rates.where == "in the field" else "on hard negatives"
+            yield f"{name}'s {rate} {where} is {value:.3f}, above max_{rate.lower()} {most:g}"
+    hard = "in the field" if rates.alone else "on hard negatives"
     # Of a judge set without hard negatives, the rate on all rows tells nothing.
     if bounds.upper_end and (rates.most_fpr is None or not rates.hard):
         yield f"{name}'s FPR {hard} has no upper end: too few rows or samples to bound it"

@@ -116,10 +116,10 @@ def test_a_run_in_one_language_is_trusted_by_the_judge_s_rates_in_it() -> None:
     record = {"set": {}, **rates.counted(rates.measure(rulings, JudgePanel("judge", (0,), "", {}), "", 0))}
     judged = {
         languages: judge_standing.tested(judge_standing.in_language(record, languages))
-        for languages in (("en", "zh"), ("zh",), ("en",), ("ja",))
+        for languages in (("en", "zh"), ("zh",), ("en",), ("ja",), ("en", "ja"))
     }
     assert [(one.fpr, one.negatives, one.hard) for one in judged.values()] == [
-        (0.05, 400, 200), (0.2, 100, 50), (0.0, 300, 150), (None, 0, 0)
+        (0.05, 400, 200), (0.2, 100, 50), (0.0, 300, 150), (None, 0, 0), (None, 0, 0)
     ]  # fmt: skip
     easy = judge_standing.tested({**record, "groups": {"all": record["groups"]["easy"]}})
     (none,) = [each for each in trust.faults(trust.Check("judge", "j", easy, bound="game")) if "hard" in each]

@@ -37,7 +37,8 @@ the rows of daeso.jsonl."""
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """Return the measured quality of a run's judges and oracle, with report sections, corrected scores and chance line."""
     settings, indexes = context.settings, deciding_judges(context.settings)
-    languages = {str(trace.score.parts.get("language")) for trace in context.traces}
+    found = (trace.score.parts.get("language") for trace in context.traces)
+    languages = {str(language) for language in found if language}
 
     def record(role: str, indexes: Sequence[int], settings: Settings, criterion: str = "") -> Record | None:
         check = judge_standing.by_criterion(context, declared, role, indexes, settings).get(criterion)
@@ -125,7 +126,9 @@ def _in_the_field(rates: Rates, own: Record, seed: int = 0) -> Rates:
         positives=rates.positives + right,
         most_fpr=most,
         hard=wrong if alone else rates.hard,
-        where=rates.where if fpr is None or fnr is None else "in the field",
+        where=rates.where if fpr is None else "in the field",
+        fnr_where=rates.where if fnr is None else "in the field",
+        alone=alone,
     )
 
 

@@ -93,7 +93,8 @@ class Item(SampleRow):
     votes: Votes | None = None
     """People's votes on the response, if there are any."""
     source: str = ""
-    gold_writers: tuple[Text, ...] = ()
+    # Left out if empty: the digest of a data set stays what it was before there was this field.
+    gold_writers: Annotated[tuple[Text, ...], Field(exclude_if=lambda names: not names)] = ()
     """The models that wrote key text, explanation, clues or guesses to a response of another writer."""
 
     @model_validator(mode="after")
