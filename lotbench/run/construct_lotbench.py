@@ -129,7 +129,13 @@ def _apply_review(
 
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
     """Yield the pictures that have responses with enough votes; add the others to `dropped`."""
-    for folder in sources:
+    places = [folder.resolve() for folder in sources]
+    if twice := [
+        str(folder) for folder, place in zip(sources, places, strict=True) if places.count(place) > 1
+    ]:
+        raise DataError([f"{twice[0]}: is given twice"])
+    names: set[str] = set()
+    for at, folder in enumerate(sources):
         # There are hundreds of thousands of rows; only those with enough votes are kept in memory.
         groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}
         for row in datasets.read_on(folder, Row):
@@ -138,12 +144,20 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 voted = _read_votes(row, rules)
                 voted_on += [voted] if voted else []
         for (language, group, question), (image, voted_on) in groups.items():
-            name = f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}"
+            name = _name(language, group, question)
+            if name in names:
+                # Another source has a group of this name.
+                name = _name(language, group, question, at)
+            names.add(name)
             if best := responses.best(voted_on, rules, language):
                 path, source = str((folder / image).resolve()), f"{group}: response {best.id}"
                 yield Scene(name, group, language, path, question, best.text, source, best.writer, best.votes)
             else:
                 dropped.append(Dropped(name, "votes", f"{group}: no response has enough votes"))
+
+
+def _name(*of: object) -> str:
+    return f"ppl-{hashlib.sha256(repr(of).encode()).hexdigest()[:8]}"
 
 
 def _read_votes(row: Row, rules: Rules) -> Voted | None:

@@ -257,18 +257,20 @@ def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[st
 
 
 def reference(benchmark: Benchmark, settings: Any) -> tuple[str, Any]:
-    """Return the name and the settings of the benchmark's preset in configs/paper: of several, the one most like `settings`.
+    """Return the name and the settings of the benchmark's preset in configs/paper.
 
-    Without a preset, the name is `defaults` and the settings are the default ones.
+    Of several it is one with the `version` of `settings`, if there is one, and the last by name. Without a preset, the name is
+    `defaults` and the settings are the default ones.
     """
-    presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
+    presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"), reverse=True)
     if not presets:
         return "defaults", benchmark.Settings()
-    tables = {preset.stem: read_toml(preset).get("settings", {}) for preset in reversed(presets)}
-    read = {name: validate(benchmark.Settings, table) for name, table in tables.items()}
-    # Of equally like ones the last by name.
-    name = min(read, key=lambda name: sum(a != b for a, b in zip(read[name], settings, strict=True)))
-    return f"paper/{name}", read[name]
+    read = [
+        (f"paper/{preset.stem}", validate(benchmark.Settings, read_toml(preset).get("settings", {})))
+        for preset in presets
+    ]
+    version = getattr(settings, "version", None)
+    return next((each for each in read if getattr(each[1], "version", None) == version), read[0])
 
 
 def group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:

@@ -97,7 +97,12 @@ def _prompts(rows: Sequence[Row], settings: Settings) -> list[_Prompt]:
         out = settings.part == "all" or held_out(row, share=settings.share, seed=settings.split_seed)
         if out:
             gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
-    return [_Prompt(group[0], tuple(group), _liked(group)) for group in gathered.values()]
+    prompts: dict[str, _Prompt] = {}
+    for group in gathered.values():
+        prompt = _Prompt(group[0], tuple(group), _liked(group))
+        # A name has 32 bits of a hash: of two prompts with one name the first stays.
+        prompts.setdefault(prompt.name, prompt)
+    return list(prompts.values())
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -13,8 +13,10 @@ import pytest
 from lotbench import load_run
 from lotbench.benchmarks.liveideabench.released import Critique, Idea, _scores, leaderboard
 from lotbench.benchmarks.liveideabench.settings import Settings
+from lotbench.benchmarks.liveideabench.task import benchmark
 from lotbench.cli import main
 from lotbench.config import experiment as config
+from lotbench.run import plan
 from lotbench.storage import datasets
 
 COLUMNS = (
@@ -149,6 +151,7 @@ def test_the_presets_have_the_papers_refusals_marker_and_flexibility(version: st
     settings = Settings(**preset.settings)
     assert (settings.version, settings.flexibility_unit) == (version, unit)
     assert (settings.refusals, settings.no_final) == ("score", "judge_all") and Settings().refusals == "score"
+    assert plan.reference(benchmark, Settings(version=version))[0] == f"paper/liveideabench-{version}"
 
 
 def test_rows_of_v1_come_in_as_they_are_refusals_and_marks_of_0_too(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import scipy
 from lotbench.benchmarks.liveideabench.judged import Comparison, Idea, Keyword, Row, read_keyword
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.relations import lengths
-from lotbench.benchmarks.liveideabench.score import dimensions, sheet
+from lotbench.benchmarks.liveideabench.score import dimensions, primary_metric, sheet
 from lotbench.benchmarks.liveideabench.sections import severity
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
@@ -51,6 +51,12 @@ async def test_the_dimensions_by_hand() -> None:
     assert made["average"].value == pytest.approx((5.75 + 4 + 3 + 5.5 + 4.1875) / 5)
     assert {metric.n for metric in made.values()} == {4}
     assert next(iter(made)) == "average"
+    # More ideas of one keyword than were asked for make up for no other's.
+    assert [primary_metric(played.traces, Settings(ideas=asked)).unanswered for asked in (1, 2, 4)] == [
+        0,
+        0,
+        2,
+    ]
 
 
 async def test_the_percentile_of_a_draw_is_numpys() -> None:

@@ -222,6 +222,15 @@ async def test_all_models_that_answered_as_the_writer_are_named(tmp_path: Path) 
     }
 
 
+async def test_two_sources_with_a_group_of_one_name_make_two_samples(tmp_path: Path) -> None:
+    sources = (source(tmp_path / "a", *WHALE), source(tmp_path / "b", *WHALE))
+    order = Order(sources, tmp_path / "out", {"writer": "python:writer"}, Rules())
+    made = await build(order, {"python:writer": writer()})
+    assert len({item.id for item in datasets.samples(made.proposals, Item)}) == 2
+    with pytest.raises(DataError, match="rows: is given twice"):
+        await build(replace(order, sources=sources[:1] * 2), {"python:writer": writer()})
+
+
 async def test_a_time_limit_ends_the_calls_of_a_construction(tmp_path: Path) -> None:
     order = Order((source(tmp_path, *WHALE),), tmp_path / "out", {"writer": "python:writer"}, Rules())
     slow = RuleModel(lambda request: PUZZLE, latency=30)
