@@ -19,7 +19,7 @@ from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
 from lotbench.models import chat_format
 from lotbench.models.chat_format import Abilities
 from lotbench.models.concurrency import Pace
-from lotbench.models.retrying import PassingError, Waiting, retried
+from lotbench.models.retrying import PASSING, PassingError, Waiting, retried
 from lotbench.types import Reply, Request
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 CROWDED = frozenset({429, 503, 529})
 """HTTP statuses of an overloaded endpoint."""
-PASSING = frozenset({408, 409, 425, 429})
-"""HTTP statuses below 500 after which a call is retried; it is retried after all statuses from 500 too."""
 MOST_FORBIDDEN = 3
 """Refusals with status 403 in a row that stop a run; one alone may be of a firewall that dislikes one prompt."""
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import isawaitable, iscoroutinefunction
@@ -24,11 +24,11 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from lotbench.calls.budget import discarded
 from lotbench.calls.caller import storable
-from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UsageError, faults_of, install_hint
 from lotbench.models import chat_format
 from lotbench.models.person import in_daemon_thread
+from lotbench.models.retrying import MALFORMED_TRIES, PASSING, PassingError
 from lotbench.types import Reply, Request, Sampling, Usage
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
@@ -36,6 +36,8 @@ _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
 
+UNCONNECTED = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"})
+"""The names of errors before anything is sent, of httpx and Python; after others a provider may bill the call."""
 _MARKS: dict[tuple[int, ...], tuple[str, object]] = {}
 """The marks of objects in this process; it keeps the objects too, so that no other has the same number."""
 NAMED = set[type]()
@@ -105,6 +107,8 @@ class LangChainModel:
         timeout_s: The time limit of a call in seconds; None for no limit.
         model_id: The model id of replies that name none; if empty, the name of the chat model object.
         mark: What is put after the model ids of its replies; see `own_mark`.
+        again: Calls a function again after passing errors (`retrying.retried`, with all arguments but `once` and `place`); None
+            if the chat model retries itself.
     """
 
     chat: Callable[[Sampling], Any]
@@ -112,6 +116,7 @@ class LangChainModel:
     timeout_s: float | None = None
     model_id: str = ""
     mark: str = ""
+    again: Callable[..., Awaitable[Reply]] | None = None
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request.
@@ -120,6 +125,24 @@ class LangChainModel:
             CallFailed: The chat model raised an exception, or took too long.
             Unescapable: The server refused the key, the model or the payment; or it returned no message.
         """
+        if self.again is None:
+            return await self._once(request)
+        return await self.again(partial(self._passing, request), place=request.key)
+
+    async def _passing(self, request: Request) -> Reply:
+        """Make one attempt; raise PassingError if another may succeed."""
+        try:
+            return await self._once(request)
+        except _ForeignError as failed:
+            status = getattr(failed.error, "status_code", None)
+            if status is None:
+                sent = not UNCONNECTED & {type(error).__name__ for error in _causes(failed.error)}
+                raise PassingError(str(failed), tries=MALFORMED_TRIES, billed=sent) from None
+            if status in PASSING or status >= 500:
+                raise PassingError(str(failed)) from None
+            raise
+
+    async def _once(self, request: Request) -> Reply:
         chat = self.chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
         name = self.model_id or str(named)
@@ -139,10 +162,11 @@ class LangChainModel:
         return replace(reply, model=(reply.model or name) + self.mark)
 
 
-def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
+def chat_maker(name: ModelName) -> Callable[[Sampling], Any]:
     """Return a function that makes the LangChain chat model of a name for given sampling parameters.
 
-    Only temperature and max_tokens are passed on. A chat model is made once for the same parameters.
+    Only temperature and max_tokens are passed on. A chat model is made once for the same parameters. It retries nothing, since
+    its own tries would be counted nowhere.
 
     Raises:
         UsageError: The provider's package is not installed, or it refuses the model.
@@ -157,9 +181,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
         settings = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
         chosen: dict[str, Any] = {what: value for what, value in settings.items() if value is not None}
         try:
-            return init_chat_model(
-                name.model, model_provider=name.provider, max_retries=limits.retries, **chosen
-            )
+            return init_chat_model(name.model, model_provider=name.provider, max_retries=0, **chosen)
         except Exception as error:  # noqa: BLE001 - every provider has its own for a key that is not set
             # LangChain's message names the missing package.
             raise UsageError(f"{name.text}: {chat_format.short(str(error), *_secrets())}") from None
@@ -229,7 +251,23 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
         raise error
     said = f"{name}: {type(error).__name__}: {error}{_place(error, model)}"
     hopeless = getattr(error, "status_code", None) in (401, 402, 403, 404)
-    raise (Unescapable if hopeless else CallFailed)(chat_format.masked(said, *_secrets(model)))
+    said = chat_format.masked(said, *_secrets(model))
+    raise Unescapable(said) if hopeless else _ForeignError(said, error)
+
+
+class _ForeignError(CallFailed):
+    """Foreign code raised an error, which is kept."""
+
+    def __init__(self, said: str, error: BaseException) -> None:
+        super().__init__(said)
+        self.error = error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and its causes."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 async def _outcome(answering: Awaitable[Any]) -> tuple[Any, BaseException | None]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from lotbench.models.embedded import Embedded, weights
 from lotbench.models.person import PageModel, PersonModel
 from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_mark
 from lotbench.models.recorded import RecordedModel
-from lotbench.models.retrying import Waiting
+from lotbench.models.retrying import Waiting, retried
 from lotbench.storage.datasets import Pictures
 from lotbench.types import Model
 
@@ -109,8 +110,9 @@ class Models(AbstractAsyncContextManager["Models"]):
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
             return self._chat(name, pace=pace)
         if name.kind == "langchain":
-            made_by = chat_maker(name, self._limits)
-            return LangChainModel(made_by, self._pictures.data_url, self._limits.timeout_s, name.model)
+            again = partial(retried, name=name.text, limits=self._limits, waiting=self.waiting)
+            url, timeout_s = self._pictures.data_url, self._limits.timeout_s
+            return LangChainModel(chat_maker(name), url, timeout_s, name.model, again=again)
         if name.kind == "local":
             return self._embedded(name)
         if name.kind == "hf":

@@ -13,6 +13,8 @@ from lotbench.errors import CallFailed, Unreachable
 from lotbench.types import Key, Usage
 
 T = TypeVar("T")
+PASSING = frozenset({408, 409, 425, 429})
+"""HTTP statuses below 500 after which a call is retried; it is retried after all statuses from 500 too."""
 MALFORMED_TRIES = 4
 """The number of tries after malformed responses; they are billed and often repeat."""
 TEST, REFUSED_TRIES = "preflight", 3

@@ -24,6 +24,7 @@ from langchain_core.runnables import RunnableLambda
 from PIL import Image as Pillow
 from pydantic import SecretStr
 
+from lotbench.calls.budget import discarded
 from lotbench.calls.journal import read_journal
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
@@ -39,7 +40,7 @@ from lotbench.run.loading import Run
 from lotbench.storage.datasets import Pictures
 from lotbench.types import Image, Reply, Sampling, Usage
 from tests.asking import Guess, asked, question
-from tests.faults import Status
+from tests.faults import FAULTS, Status
 from tests.playing import play
 from tests.server import FakeServer
 
@@ -556,6 +557,23 @@ async def test_a_langchain_model_answers_by_its_name(monkeypatch: pytest.MonkeyP
     assert read_form(reply, Guess).guess
     assert (body["model"], body["temperature"]) == ("gpt-4o-mini", 0.5)
     assert reply.usage.input_tokens > 0 and index.price is not None
+
+
+@pytest.mark.parametrize(
+    ("fault", "billed"), [("no_choices", 1), ("cut_within", 1), ("truncated", 1), ("503", 0)]
+)
+async def test_a_langchain_model_is_asked_again_and_billed_tries_are_counted(
+    monkeypatch: pytest.MonkeyPatch, fault: str, billed: int
+) -> None:
+    with FakeServer(faults=[FAULTS[fault]]) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        seen: list[Any] = []
+        discarded.set(seen.append)
+        async with models({}) as made:
+            (index,) = made.role_models({"candidate": [parse("langchain:openai:gpt-4o-mini")]})["candidate"]
+            assert read_form(await index.model(question()), Guess).guess
+        assert (server.log()["requests"], seen) == (2, [None] * billed)
 
 
 class Listening(AsyncCallbackHandler):
