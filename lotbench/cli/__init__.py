@@ -10,9 +10,12 @@ import logging
 import os
 import shlex
 import signal
+import stat
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from lotbench.cli.parser import parser
 
@@ -50,12 +53,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if interrupt.args:
             _name_command(parsed, interrupt.args[0])
         return 130
-    except BrokenPipeError:
-        # The reader of the output (a pager, head) has closed it.
-        sys.stderr.close()
     except OSError as error:
         return _name_file(error)
     return 0
+
+
+class _Output(io.FileIO):
+    """A standard stream whose reader (a pager, head) may close it: what is written then is dropped, and the command goes on."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, and return their number."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
 
 
 def _prepare_streams() -> None:
@@ -67,6 +78,13 @@ def _prepare_streams() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal or pipe may be set to an encoding that lacks characters of what is printed.
             stream.reconfigure(errors="backslashreplace")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        with suppress(OSError, ValueError):
+            if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+                raw = io.BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
+                how = {"encoding": stream.encoding, "errors": stream.errors}
+                setattr(sys, name, io.TextIOWrapper(raw, **how, line_buffering=stream.line_buffering))
 
 
 def _name_command(parsed: argparse.Namespace, run: object) -> None:

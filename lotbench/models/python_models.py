@@ -36,6 +36,8 @@ _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
 
+TRANSPORT = frozenset({"httpx", "httpcore", "h11", "h2", "aiohttp", "urllib3", "requests", "json"})
+"""The modules of errors of connections and unreadable responses."""
 UNCONNECTED = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"})
 """The names of errors before anything is sent, of httpx and Python; after others a provider may bill the call."""
 _MARKS: dict[tuple[int, ...], tuple[str, object]] = {}
@@ -134,12 +136,18 @@ class LangChainModel:
         try:
             return await self._once(request)
         except _ForeignError as failed:
-            status = getattr(failed.error, "status_code", None)
-            if status is None:
-                sent = not UNCONNECTED & {type(error).__name__ for error in _causes(failed.error)}
+            causes = list(_causes(failed.error))
+            statuses = [getattr(error, name, None) for error in causes for name in ("status_code", "code")]
+            status = next((status for status in statuses if isinstance(status, int)), None)
+            if status is not None:
+                if status in PASSING or status >= 500:
+                    raise PassingError(str(failed)) from None
+                raise
+            # Before a connection is open nothing is billed.
+            sent = not UNCONNECTED & {type(error).__name__ for error in causes}
+            if TRANSPORT & {type(error).__module__.partition(".")[0] for error in causes}:
                 raise PassingError(str(failed), tries=MALFORMED_TRIES, billed=sent) from None
-            if status in PASSING or status >= 500:
-                raise PassingError(str(failed)) from None
+            discarded.get()(None)
             raise
 
     async def _once(self, request: Request) -> Reply:

@@ -1,6 +1,7 @@
 """`lotbench --help` is instant: nothing heavy is imported before a command runs."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -75,3 +76,15 @@ def test_an_output_that_is_full_or_closed_gives_no_traceback(streams: str, code:
     done = subprocess.run(script, shell=True, capture_output=True, text=True, cwd=ROOT, check=False)
     said = "lotbench: the output: No space left on device\n" if code else ""
     assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+
+
+@pytest.mark.parametrize(("asked", "code"), [(["list"], 0), (["report", "nowhere"], 2)])
+def test_a_reader_that_ends_early_changes_no_exit_code(asked: list[str], code: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    script = "from lotbench.cli import main; raise SystemExit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *asked], stdout=writer, stderr=writer, cwd=ROOT, check=False
+    )
+    os.close(writer)
+    assert done.returncode == code
