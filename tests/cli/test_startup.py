@@ -82,9 +82,6 @@ def test_an_output_that_is_full_or_closed_gives_no_traceback(streams: str, code:
 def test_a_reader_that_ends_early_changes_no_exit_code(asked: list[str], code: int) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    script = "from lotbench.cli import main; raise SystemExit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", script, *asked], stdout=writer, stderr=writer, cwd=ROOT, check=False
-    )
-    os.close(writer)
-    assert done.returncode == code
+    script = [sys.executable, "-c", "from lotbench.cli import main; raise SystemExit(main())"]
+    with open(writer, "w") as closed:
+        assert subprocess.run([*script, *asked], stdout=closed, stderr=closed, check=False).returncode == code

@@ -217,9 +217,8 @@ async def test_all_models_that_answered_as_the_writer_are_named(tmp_path: Path) 
     await built(tmp_path, model=model)
     more = contest("dog", ("They promised me a bigger tank by Friday.", (10, 20, 70)))
     made = await built(tmp_path, *WHALE, *more)
-    assert {item.gold_writers for item in datasets.samples(made.proposals, Item)} == {
-        ("router-a", "writer-1")
-    }
+    writers = {item.gold_writers for item in datasets.samples(made.proposals, Item)}
+    assert writers == {("router-a", "writer-1")}
 
 
 async def test_two_sources_with_a_group_of_one_name_make_two_samples(tmp_path: Path) -> None:
