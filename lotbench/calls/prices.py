@@ -24,8 +24,8 @@ from lotbench.types import FrozenModel, Message, Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human")
 FREE_PROVIDERS = ("ollama", "vllm")
-FLEX = 0.5
-"""Factor on the price of a call at OpenAI's service tier `flex`."""
+TIERS = {"flex": 0.5, "priority": 2.0}
+"""Factors on the price of a call at OpenAI's service tiers; `priority` costs 1.75 to 2 times the price."""
 LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | dict.fromkeys(
     ("gemini", "google_genai"), "google"
 )
@@ -76,13 +76,13 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 
 def cost(price: Price | None, reply: Reply) -> float | None:
-    """Return the cost of a reply in US dollars; half the price if the server answered at tier `flex`.
+    """Return the cost of a reply in US dollars, by the service tier at which the server answered.
 
     Without a price it is None; it is 0 if the reply has no tokens, as of a function.
     """
     if price is None:
         return 0.0 if reply.usage == Usage() else None
-    return price.cost(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
+    return price.cost(reply.usage) * TIERS.get(str(reply.sent.get("service_tier")), 1.0)
 
 
 def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
@@ -90,7 +90,9 @@ def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
     model_price = price(name)
     if model_price is None:
         return None
-    return model_price.cost(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
+    return model_price.cost(usage) * (
+        TIERS["flex"] if name.kind == "api" and limits.service_tier == "flex" else 1.0
+    )
 
 
 def prompt_tokens(messages: Iterable[Message], name: str) -> int:

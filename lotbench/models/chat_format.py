@@ -146,7 +146,9 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         "response_metadata": {
             "model_name": " ".join(masked(str(answer.get("model") or ""), secret).split())[:MAX_ID],
             "finish_reason": str(choice.get("finish_reason")),
-            "service_tier": "flex" if answer.get("service_tier") == "flex" else "default",
+            "service_tier": tier
+            if (tier := answer.get("service_tier")) in ("flex", "priority")
+            else "default",
         },
     }
 
@@ -178,8 +180,9 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         if name.endswith("cache_read")
     ]
     reason = _reason(about)
-    # The tier that was served decides the price.
-    served = {"service_tier": about.get("service_tier")} if "service_tier" in how else {}
+    # The tier that was served decides the price; a project at OpenAI may be set to `priority`.
+    tier = about.get("service_tier")
+    served = {"service_tier": tier} if "service_tier" in how or tier == "priority" else {}
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),

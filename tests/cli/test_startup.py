@@ -83,5 +83,5 @@ def test_a_reader_that_ends_early_changes_no_exit_code(asked: list[str], code: i
     reader, writer = os.pipe()
     os.close(reader)
     script = [sys.executable, "-c", "from lotbench.cli import main; raise SystemExit(main())"]
-    with open(writer, "w") as closed:
+    with open(writer, "wb") as closed:
         assert subprocess.run([*script, *asked], stdout=closed, stderr=closed, check=False).returncode == code

@@ -64,15 +64,21 @@ def ifs(ih: Ratio, dh: Ratio, w1: float) -> Ratio:
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
-def ends(w1: float, classes: Classes) -> Ends:
-    """Return the lowest and the highest possible IFS.
+def extremes(w1: float, classes: Classes) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the ratios of IH and DH at which IFS is lowest, and those at which it is highest.
 
-    IFS is linear in the ratios of IH and DH, so each extreme has all answers in one class: neither, IH, or DH. If the
-    classes overlap, all answers may also be IH and DH at once.
+    IFS is linear in these ratios, so each extreme has all answers in one class: neither, IH, or DH. If the classes overlap,
+    all answers may also be IH and DH at once.
     """
     corners = [(0, 0), (1, 0), (0, 1), *([(1, 1)] if classes == "overlapping" else [])]
-    values = [ifs(ih, dh, w1) for ih, dh in corners]
-    return min(values), max(values)
+    ordered = sorted(corners, key=lambda corner: float(ifs(corner[0], corner[1], w1)))
+    return ordered[0], ordered[-1]
+
+
+def ends(w1: float, classes: Classes) -> Ends:
+    """Return the lowest and the highest possible IFS."""
+    lowest, highest = extremes(w1, classes)
+    return float(ifs(*lowest, w1)), float(ifs(*highest, w1))
 
 
 def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
@@ -169,6 +175,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     def measure(tasks: Sequence[Floats]) -> Metric:
         return _balance(_stacked(tasks)[..., :3], settings, 0)
 
+    lowest, highest = extremes(settings.w1, settings.classes)
     return PrimaryMetric(
         "ifs",
         records,
@@ -178,8 +185,8 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
         played=len(shares),
-        least=lambda tasks, _: [_filled(record, (1, 0, 1, -1)) for record in tasks],
-        most=lambda tasks: [_filled(record, (1, 1, 0, -1)) for record in tasks],
+        least=lambda tasks, _: [_filled(record, (1, *lowest, -1)) for record in tasks],
+        most=lambda tasks: [_filled(record, (1, *highest, -1)) for record in tasks],
     )
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import ValidationError
+
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.errors import at, refuse_faults
+from lotbench.errors import DataError, at, faults_of, refuse_faults
 from lotbench.harness.published import Source
 
 UNKNOWN = "without a category"
@@ -14,10 +16,13 @@ def published(source: Source) -> list[Item]:
     """Return the official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
     Raises:
-        DataError: A file cannot be read or lacks a column, or a similarity is not a number.
+        DataError: A file cannot be read or lacks a column, a similarity is not a number, or a keyword is no sample.
     """
     words = [row["Keyword"].strip() for _, row in source.table({"Keyword"}, "kws.csv")]
-    return items([word for word in words if word], categories(source))
+    try:
+        return items([word for word in words if word], categories(source))
+    except ValidationError as error:
+        raise DataError([f"{source.path / 'kws.csv'}: {fault}" for fault in faults_of(error)]) from None
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
@@ -51,7 +56,7 @@ def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> lis
             id=f"official-{number:04}",
             language="en",
             keyword=word,
-            category=by_word[word][0] if word in by_word else UNKNOWN,
+            category=(word in by_word and by_word[word][0]) or UNKNOWN,
             similarity=round(by_word[word][1], 6) if word in by_word else None,
         )
         for number, word in enumerate(words, 1)

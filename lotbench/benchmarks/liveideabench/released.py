@@ -6,7 +6,6 @@ order of their first rows. Texts are not checked for refusals, and no row is lef
 
 import ast
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -149,12 +148,16 @@ def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
     return numbers if len(numbers) == len(scores) else None
 
 
+LARGEST = 1e6
+"""The largest number that is a score; means of larger ones could overflow."""
+
+
 def _number(cell: Any) -> float | None:
     try:
         value = float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= LARGEST else None
 
 
 def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:

@@ -8,6 +8,7 @@ import pytest
 
 from lotbench.benchmarks.hicbench.candidate import tokens
 from lotbench.benchmarks.hicbench.sample import Item
+from lotbench.benchmarks.hicbench.score import extremes
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.errors import CallFailed, UsageError
@@ -299,3 +300,9 @@ async def test_an_episode_that_fails_leaves_the_examples_as_they_were() -> None:
     done = await dynamic(candidate)
     assert done.outcomes == ["scored", "candidate_failed", "scored", "scored"]
     assert examples(candidate)["t3"] == ("t1 a0", "t1 a1")
+
+
+def test_the_bounds_of_missing_answers_are_the_lowest_and_the_highest_ifs() -> None:
+    """With the weight of the paper's RIFS, .1, the score lay above its upper bound."""
+    assert extremes(0.5, "exclusive") == ((0, 1), (1, 0)) and extremes(0.1, "exclusive") == ((0, 1), (0, 0))
+    assert extremes(0.1, "overlapping") == ((1, 1), (0, 0))
