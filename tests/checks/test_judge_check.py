@@ -79,10 +79,9 @@ def wanted(
 
 
 @pytest.mark.parametrize("sees", ["key_text", "response", "scene"])
-async def test_an_oracle_is_checked_for_games_of_whole_responses(
+async def test_an_oracle_of_whole_responses_is_checked(
     data: Path, rows: Path, tmp_path: Path, sees: str
 ) -> None:
-    """The same question was asked twice, and the check ended."""
     hidden = {"settings": {"frame": "hidden", "oracle_sees": sees}}
     order = wanted(data, rows, tmp_path, judges=0, oracle=True, limit=20, experiment=hidden)
     checked = await judge_check(order, own=players())
@@ -127,11 +126,8 @@ async def test_planted_errors_come_out_by_language_and_kind(data: Path, rows: Pa
     kinds = [row["difficulty"] for row in filled(ITEMS)]
     assert (hard.n, easy.n) == (kinds.count("hard"), kinds.count("easy"))
     assert hard.hits + easy.hits == errors["fp"]
-    assert [m.panel.variant for m in checked.measures if m.panel.role == "oracle"] == [
-        "key_text",
-        "response",
-        "scene",
-    ]
+    variants = [m.panel.variant for m in checked.measures if m.panel.role == "oracle"]
+    assert variants == ["key_text", "response", "scene"]
     assert all(m.groups["all"].accuracy.value == 1.0 for m in checked.measures if m.panel.role == "oracle")
     report = (checked.path / "report.md").read_text(encoding="utf-8")
     assert "author labels" in report and "kappa of the two labellings: 1.000" in report

@@ -224,7 +224,7 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     run = load_run("latest", tmp_path / "runs")
     assert run.summary["complete"] is False
     assert not (run.path / "shards").exists()
-    counted = [line for name in ("calls", "discarded") for line in read_journal(run.path / f"{name}.jsonl")]
+    counted = [*read_journal(run.path / "calls.jsonl"), *read_journal(run.path / "discarded.jsonl")]
     assert len(counted) >= requests, "calls in flight are billed"
 
 

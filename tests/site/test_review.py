@@ -131,7 +131,6 @@ async def test_an_edit_must_leave_a_sample_and_is_told_what_the_lints_say(tmp_pa
         assert written(tmp_path) == []
         sent = {"card": 0, "decision": "edit", "changes": {"caption": "A fish beside a clock."}}
         assert "caption" in (await post(web, "decision", sent))["notes"][0]
-        # The page shows the edited text, and so it is what is accepted.
         await post(web, "decision", {"card": 0, "decision": "accept"})
         [card, *_] = shown(await (await web.get(f"/{TOKEN}/")).text())
         assert card["before"] == "accept"

@@ -303,6 +303,5 @@ async def test_an_episode_that_fails_leaves_the_examples_as_they_were() -> None:
 
 
 def test_the_bounds_of_missing_answers_are_the_lowest_and_the_highest_ifs() -> None:
-    """With the weight of the paper's RIFS, .1, the score lay above its upper bound."""
     assert extremes(0.5, "exclusive") == ((0, 1), (1, 0)) and extremes(0.1, "exclusive") == ((0, 1), (0, 0))
     assert extremes(0.1, "overlapping") == ((1, 1), (0, 0))

@@ -70,8 +70,8 @@ def test_official_rows_become_a_data_set(tmp_path: Path, capsys: pytest.CaptureF
     assert tuple(sum(item.novelty_score == label for item in items) for label in range(1, 6)) == SUPPORT
     assert main(["data", "check", str(tmp_path / "data"), "--benchmark", "rinobench"]) == 0
     own = {**official()[0], "writer": "claude", "gold_writers": ["o3"], "block": "b"}
-    (item,) = datasets.samples(imported(tmp_path / "data", [own]), Item)
-    assert (item.writer, item.gold_writers, item.block) == ("claude", ("o3",), "b")
+    (one,) = datasets.samples(imported(tmp_path / "data", [own]), Item)
+    assert (one.writer, one.gold_writers, one.block) == ("claude", ("o3",), "b")
 
 
 def test_an_official_row_with_a_fault_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

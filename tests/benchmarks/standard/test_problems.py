@@ -93,7 +93,6 @@ def test_the_unrelated_option_is_the_caption_of_another_picture_where_that_is_as
 
 
 def test_of_two_prompts_with_one_name_the_first_stays() -> None:
-    """A question was asked for twice, and the run ended."""
     alike = [liked(f"g{n}", 90, 1, question=f"Why {n}?") for n in (1632, 89817, 7)]
     found = made([row for rows in alike for row in rows], kind="2t1")
     assert sorted(one.group for one in found) == ["g1632", "g7"]
