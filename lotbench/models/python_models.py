@@ -6,6 +6,7 @@ succeed.
 
 import asyncio
 import json
+import math
 import os
 import re
 import time
@@ -36,7 +37,9 @@ _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
 
-TRANSPORT = frozenset({"httpx", "httpcore", "h11", "h2", "aiohttp", "urllib3", "requests", "json"})
+TRANSPORT = frozenset(
+    {"httpx", "httpx2", "httpcore", "httpcore2", "h11", "h2", "aiohttp", "urllib3", "requests", "json"}
+)
 """The modules of errors of connections and unreadable responses."""
 UNCONNECTED = frozenset({"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"})
 """The names of errors before anything is sent, of httpx and Python; after others a provider may bill the call."""
@@ -146,7 +149,8 @@ class LangChainModel:
             # Before a connection is open nothing is billed.
             sent = not UNCONNECTED & {type(error).__name__ for error in causes}
             if TRANSPORT & {type(error).__module__.partition(".")[0] for error in causes}:
-                raise PassingError(str(failed), tries=MALFORMED_TRIES, billed=sent) from None
+                tries = MALFORMED_TRIES if sent else math.inf
+                raise PassingError(str(failed), tries=tries, billed=sent) from None
             discarded.get()(None)
             raise
 
