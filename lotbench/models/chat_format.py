@@ -131,6 +131,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         return None
     used, text = usage(answer.get("usage")), content_text(message.get("content"))
     reasoning = _optional(message.get("reasoning_content") or message.get("reasoning")) or ""
+    tier = answer.get("service_tier")
     return {
         "content": keyless(text, secret),
         "additional_kwargs": {
@@ -146,9 +147,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         "response_metadata": {
             "model_name": " ".join(masked(str(answer.get("model") or ""), secret).split())[:MAX_ID],
             "finish_reason": str(choice.get("finish_reason")),
-            "service_tier": tier
-            if (tier := answer.get("service_tier")) in ("flex", "priority")
-            else "default",
+            "service_tier": tier if tier in ("flex", "priority") else "default",
         },
     }
 

@@ -259,7 +259,7 @@ def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
     ]
     for board, measure in zip(boards, measures, strict=True):
         entries = [place.entry for place in board.places]
-        rows = _rows(entries, {model: None for values in table.values() for model in values})
+        rows = _rows(entries, table)
         for column, values in table.items():
             published = {entry.model: values[row] for entry, row in rows if row in values}
             title = f"{board.benchmark} and {column}"
@@ -320,8 +320,7 @@ def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
 
     A model has the mean over its runs, without those that are compared with no other.
     """
-    models = {model: None for values in table.values() for model in values}
-    rows_of = _rows(runs, models)
+    rows_of = _rows(runs, table)
     matches = [(run, row) for run, row in rows_of if not run.abstained]
     metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
     rows = tuple(
@@ -352,13 +351,13 @@ def _correlation_text(matches: Sequence[tuple[Entry, str]], metric: str, values:
     return f"{result.method} {result.value:.3f} (p = {result.p:.3g}, n = {result.n})"
 
 
-def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
+def _rows(runs: Sequence[Entry], table: Published) -> list[tuple[Entry, str]]:
     """Return the runs whose model stands in a table, each with the model's name there.
 
     A row is a run's if its name is one of the model or the run, without regard to case. Without such a row it is the only
     one whose name is the end of a model's name, or ends with it (`gpt-4o`, `openai/gpt-4o`).
     """
-    parts = {name: _parts(name) for name in models}
+    parts = {name: _parts(name) for values in table.values() for name in values}
     matches = []
     for run in runs:
         own = [_parts(name) for name in (run.model, *run.answered, run.asked)]

@@ -55,7 +55,7 @@ class Review:
         """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
-                cards = [asdict(card) for card in self._with_past()]
+                cards = [asdict(card) for card in self._with_past(past(self.out))]
                 return screen("review", title=f"Review of {self.folder.name}", cards=cards, choices=CHOICES)
             case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
                 if image := self.items[self.cards[int(number)].id].image:
@@ -71,8 +71,9 @@ class Review:
         """
         if path != "decision":
             raise LookupError(path)
-        card, line = decision(self._with_past(), sent)
-        before = past(self.out).get(card.id)
+        last = past(self.out)
+        card, line = decision(self._with_past(last), sent)
+        before = last.get(card.id)
         if before and before.changes and line["decision"] != "edit":
             # The page shows the texts of an earlier edit: these are accepted.
             line["changes"] = dict(before.changes)
@@ -80,9 +81,9 @@ class Review:
         jsonl.append(self.out, [jsonl.line({**line, "by": self.name, "at": self.now()})])
         return {"notes": notes}
 
-    def _with_past(self) -> list[Card]:
-        """Return the cards with this person's decisions so far, and the last edits of all people."""
-        last, own = past(self.out), past(self.out, self.name)
+    def _with_past(self, last: Mapping[str, Decision]) -> list[Card]:
+        """Return the cards with this person's decisions so far, and the edits of the last decisions of all people."""
+        own = past(self.out, self.name)
         return [with_past(card, last.get(card.id), own.get(card.id)) for card in self.cards]
 
 

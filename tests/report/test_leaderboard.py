@@ -142,7 +142,7 @@ def test_a_table_gives_a_model_no_row_of_another_maker() -> None:
         ("meta/llama-3@http://127.0.0.1:8000/v1", ["Meta/Llama-3"], "Meta/Llama-3"),
     ):
         run = one(model, 0.1, 4)
-        assert _rows([run], dict.fromkeys(rows)) == ([(run, row)] if row else [])
+        assert _rows([run], {"arena": dict.fromkeys(rows, 1.0)}) == ([(run, row)] if row else [])
     table = {"arena": {"high": 1.0}, "mmlu": {"nobody/high": 2.0, "low": 3.0}}
     (plot,) = compare(THREE, lambda *_: (), table).sections[-1].plots
     assert plot.labels["models"] == ("low",)

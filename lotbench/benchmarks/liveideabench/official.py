@@ -56,7 +56,7 @@ def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> lis
             id=f"official-{number:04}",
             language="en",
             keyword=word,
-            category=(word in by_word and by_word[word][0]) or UNKNOWN,
+            category=by_word.get(word, ("", None))[0] or UNKNOWN,
             similarity=round(by_word[word][1], 6) if word in by_word else None,
         )
         for number, word in enumerate(words, 1)
